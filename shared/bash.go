@@ -1,0 +1,170 @@
+package shared
+
+import (
+	"context"
+	"io"
+	"syscall"
+	"time"
+)
+
+// Bash runs shell commands and manages the jobs they become.
+//
+// An implementation is safe for concurrent use, and its calls do not wait for
+// each other. A command that fails is a Result, never an error; an error says
+// that there is no outcome: a bad request, an unknown pid, a bash that could
+// not be started, a plugin that is gone. Errors of this package's own
+// implementations are of type *Error and match one of the Err sentinels, on
+// the host's side of the process boundary too.
+type Bash interface {
+	// Execute runs a command in a fresh bash and returns when the command has
+	// ended, or earlier where the request's Mode says so.
+	//
+	// When ctx ends, the command's whole process tree is killed and Execute
+	// returns a Result with StatusKilled, CauseCancel and the output so far,
+	// and a nil error; PID is 0 where ctx had ended before the start. Only a
+	// plugin that does not answer in time makes Execute return ctx.Err().
+	Execute(ctx context.Context, req ExecuteRequest) (*Result, error)
+
+	// Check reports on a job: its state and the output that no earlier Result
+	// has shown. When ctx ends, Check stops waiting and reports at once; the
+	// job is not touched. An unknown pid is ErrNotFound.
+	Check(ctx context.Context, req CheckRequest) (*Result, error)
+
+	// Kill ends a job's whole process tree, returns its final output from the
+	// first byte on (within the limits), and forgets the job. Killing a job
+	// that has finished succeeds. An unknown pid is ErrNotFound.
+	Kill(ctx context.Context, req KillRequest) (*Result, error)
+}
+
+// Mode says how long Execute waits and what happens at the timeout.
+type Mode string
+
+// The modes. The zero value means ModeDetach.
+const (
+	// ModeDetach waits; at Timeout the command goes on as a background job.
+	ModeDetach Mode = "detach"
+	// ModeTerminate waits; at Timeout the command is killed.
+	ModeTerminate Mode = "terminate"
+	// ModeBackground does not wait; at Timeout, if any, the command is killed.
+	ModeBackground Mode = "background"
+	// ModeAuto is ModeTerminate, but a development command (npm, go, make,
+	// docker, pytest, …) that has run for 2 s and has written output becomes a
+	// background job.
+	ModeAuto Mode = "auto"
+)
+
+// Defaults and bounds of requests.
+const (
+	DefaultTimeout  = 120 * time.Second // ExecuteRequest.Timeout, but for ModeBackground
+	DefaultMaxLines = 2000              // Limits.MaxLines
+	DefaultMaxBytes = 50 << 10          // Limits.MaxBytes
+	MaxMaxBytes     = 1 << 20           // the largest Limits.MaxBytes
+	MaxCommandBytes = 1 << 20           // the longest ExecuteRequest.Command
+	DefaultGrace    = 2 * time.Second   // KillRequest.Grace
+)
+
+// AllJobs stands for every job in CheckRequest.PID and KillRequest.PID.
+const AllJobs = -1
+
+// ExecuteRequest is one command for Execute.
+type ExecuteRequest struct {
+	Command string        // passed unchanged to bash -c; at most MaxCommandBytes, no NUL byte
+	Mode    Mode          // "": ModeDetach
+	Timeout time.Duration // 0: DefaultTimeout (ModeBackground: none)
+	Dir     string        // "": the session's directory; a relative path starts there
+	Env     []string      // KEY=VALUE, over the session's environment and the tool's own settings
+	Merge   bool          // stderr into stdout through one pipe, in the order written
+	Limits  Limits
+
+	// Stdout and Stderr, where not nil, receive a live copy of the raw bytes
+	// as the command writes them, one Write at a time and in order. They never
+	// delay or fail the command: past a bounded backlog bytes are left out and
+	// a line in their place says how many. The copy goes on after Execute has
+	// returned for as long as the job writes; a Write that returns an error
+	// ends it.
+	Stdout, Stderr io.Writer
+}
+
+// Limits bound the output in one Result, each stream by itself.
+type Limits struct {
+	MaxLines int // 0: DefaultMaxLines; negative: no limit
+	MaxBytes int // 0: DefaultMaxBytes; at most MaxMaxBytes; negative is invalid
+	Ends     int // >0: when a limit is exceeded, keep this many bytes of each end instead of the tail; negative is invalid
+}
+
+// CheckRequest asks for a job's state and new output.
+type CheckRequest struct {
+	PID     int           // of the job; AllJobs lists every job in Result.Jobs
+	All     bool          // all output so far, not only what no Result has shown yet
+	Wait    time.Duration // wait up to this long for the job to end …
+	WaitFor string        // … or for output not shown yet (sanitized, either stream) to match this regular expression
+	Limits  Limits
+}
+
+// KillRequest asks for the end of a job.
+type KillRequest struct {
+	PID    int            // of the job; AllJobs: every job
+	Signal syscall.Signal // sent first; 0: SIGTERM
+	Grace  time.Duration  // between Signal and SIGKILL; 0: DefaultGrace
+	Limits Limits
+}
+
+// Status is the state of a command.
+type Status string
+
+// The states of a command.
+const (
+	StatusRunning   Status = "running"
+	StatusCompleted Status = "completed" // exit code 0
+	StatusFailed    Status = "failed"    // another exit code, or a signal from elsewhere
+	StatusKilled    Status = "killed"    // by this tool; Cause says why
+)
+
+// Cause says why a command was killed by this tool.
+type Cause string
+
+// The causes of StatusKilled.
+const (
+	CauseKill    Cause = "kill"    // Kill
+	CauseTimeout Cause = "timeout" // the request's Timeout
+	CauseCancel  Cause = "cancel"  // the end of Execute's context
+	CauseClose   Cause = "close"   // the end of the session
+)
+
+// Result is an account of a command. It is a value: nothing changes it later.
+type Result struct {
+	PID            int // of the bash process, which leads its own session and process group; 0: nothing was started
+	Command, Dir   string
+	Status         Status
+	Cause          Cause  // with StatusKilled
+	ExitCode       int    // 128+n after signal n; -1 while running
+	Signal         string // that ended bash, as in "SIGKILL"; "" where it exited by itself
+	Stdout, Stderr Output
+	Started        time.Time
+	Duration       time.Duration // until bash ended, or until now
+	Leftover       []Process     // what the command left running after bash ended
+	Jobs           []Result      // AllJobs only, without output
+}
+
+// Process is a process that a command left running.
+type Process struct {
+	PID     int
+	Command string // its command line
+}
+
+// Output is what a Result shows of one stream. The stream is the sanitized
+// one: valid UTF-8 without escape sequences or control characters other than
+// tab and newline.
+type Output struct {
+	Content     string // the tail where truncated
+	Head        string // with Limits.Ends, the beginning
+	Truncated   bool   // the limits cut what this Result had to show
+	TruncatedBy string // "lines" or "bytes"
+
+	TotalLines, TotalBytes   int64 // of the whole stream so far, exact however large
+	OutputLines, OutputBytes int   // of Content and Head
+	LastLinePartial          bool  // Content is the end of one line longer than MaxBytes
+
+	Path      string // log with the whole stream; "" where Content is all there was
+	PathError string // why that log is incomplete; "" where it is not
+}
