@@ -81,8 +81,15 @@ type ExecuteRequest struct {
 	// delay or fail the command: past a bounded backlog bytes are left out and
 	// a line in their place says how many. The copy goes on after Execute has
 	// returned for as long as the job writes; a Write that returns an error
-	// ends it.
+	// ends it. One that is an OutputEnder is told of the end.
 	Stdout, Stderr io.Writer
+}
+
+// OutputEnder is a live writer that wants to know when nothing more comes.
+// Execute may return before: its Result does not wait for a slow writer. Where
+// Execute fails, nobody is told.
+type OutputEnder interface {
+	EndOutput()
 }
 
 // Limits bound the output in one Result, each stream by itself.
@@ -96,7 +103,7 @@ type Limits struct {
 type CheckRequest struct {
 	PID     int           // of the job; AllJobs lists every job in Result.Jobs
 	All     bool          // all output so far, not only what no Result has shown yet
-	Wait    time.Duration // wait up to this long for the job to end …
+	Wait    time.Duration // wait up to this long for bash to end (where it has, for what it left running) …
 	WaitFor string        // … or for output not shown yet (sanitized, either stream) to match this regular expression
 	Limits  Limits
 }

@@ -1,0 +1,45 @@
+# make, or make help, lists the targets.
+
+GO ?= go
+GOLANGCI_LINT = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+BENCHSTAT = golang.org/x/perf/cmd/benchstat@latest
+FUZZTIME ?= 20s
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test validate lint cross fuzz bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build bin/bash-plugin and bin/host-example
+	$(GO) build -trimpath -o bin/bash-plugin ./plugin
+	$(GO) build -trimpath -o bin/host-example ./host-example
+
+demo: build ## the guided tour: real commands through the real plugin
+	./bin/host-example demo
+
+test: build ## every test
+	$(GO) test -timeout 10m ./...
+
+validate: ## what CI runs: format, vet, tidy, lint, tests under the race detector, cross-compilation
+	@test -z "$$(gofmt -l .)" || { echo 'not formatted:'; gofmt -l .; exit 1; }
+	$(GO) vet ./...
+	$(GO) mod tidy -diff
+	$(MAKE) lint cross build
+	$(GO) test -race -timeout 20m ./...
+
+lint: ## golangci-lint at a pinned version, fetched through Go modules
+	$(GO) run $(GOLANGCI_LINT) run
+
+cross: ## compile and vet for the other systems
+	GOOS=darwin GOARCH=arm64 $(GO) vet ./...
+	GOOS=linux GOARCH=arm64 $(GO) build ./...
+
+fuzz: ## each fuzz target for FUZZTIME
+	@grep -rEho '^func Fuzz[A-Za-z]+' --include='*_test.go' . | sed 's/^func //' | sort | while read -r name; do \
+		dir=$$(grep -rEl "^func $$name\(" --include='*_test.go' . | xargs dirname); \
+		echo "$$dir $$name"; $(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) "$$dir" || exit 1; \
+	done
+
+clean: ## remove what was built
+	rm -rf bin

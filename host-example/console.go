@@ -1,0 +1,235 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// key is what a person asks for while a command runs.
+type key int
+
+const (
+	keyInterrupt key = iota // Ctrl-C
+	keyDetach               // Ctrl-Z, or a line with :detach
+)
+
+// detachLine is the line that is a key.
+const detachLine = ":detach"
+
+// console is where the lines of a repl come from: a person at a terminal, who
+// edits them and may press keys while a command runs, or a pipe. One goroutine
+// may use it; screen is safe for all.
+type console struct {
+	ctx    context.Context // its end is the input's
+	chunks <-chan []byte   // the input as it comes; closed at its end
+	typed  []byte          // not used yet
+	over   bool            // chunks is closed
+
+	// Where there is a terminal:
+	editor  *term.Terminal
+	screen  *screen
+	restore func() // leaves the mode in which keys come one by one
+}
+
+// openConsole takes stdin. Only where it and stdout are a terminal is there
+// line editing, a prompt and an indicator.
+func openConsole(ctx context.Context) (*console, error) {
+	chunks := make(chan []byte)
+	c := &console{ctx: ctx, chunks: chunks, restore: func() {}}
+	in, out := int(os.Stdin.Fd()), int(os.Stdout.Fd())
+	if term.IsTerminal(in) && term.IsTerminal(out) && os.Getenv("TERM") != "dumb" {
+		state, err := term.MakeRaw(in)
+		if err != nil {
+			return nil, fmt.Errorf("cannot set up the terminal: %w", err)
+		}
+		c.restore = func() { _ = term.Restore(in, state) }
+		c.screen = newScreen(os.Stdout)
+		c.editor = term.NewTerminal(struct {
+			io.Reader
+			io.Writer
+		}{lineReader{c}, os.Stdout}, "")
+		c.editor.History = new(history)
+	}
+	go read(os.Stdin, chunks) // until the program ends: a read cannot be called back
+	return c, nil
+}
+
+func read(r io.Reader, chunks chan<- []byte) {
+	defer close(chunks)
+	for {
+		buffer := make([]byte, 4096)
+		n, err := r.Read(buffer)
+		if n > 0 {
+			chunks <- buffer[:n]
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (c *console) isTerminal() bool { return c.editor != nil }
+
+// stream returns where a command's output to a file goes.
+func (c *console) stream(file *os.File) io.Writer {
+	if c.isTerminal() && term.IsTerminal(int(file.Fd())) {
+		return c.screen
+	}
+	return file
+}
+
+// line returns the next line, without its end. A terminal shows the prompt.
+func (c *console) line(prompt string) (string, error) {
+	if c.isTerminal() {
+		if width, height, err := term.GetSize(int(os.Stdout.Fd())); err == nil && width > 0 {
+			_ = c.editor.SetSize(width, height)
+		}
+		c.editor.SetPrompt(prompt)
+		return c.editor.ReadLine()
+	}
+	for !bytes.ContainsRune(c.typed, '\n') {
+		if !c.more() {
+			break
+		}
+	}
+	if len(c.typed) == 0 {
+		return "", io.EOF
+	}
+	line, rest, _ := bytes.Cut(c.typed, []byte("\n"))
+	c.typed = rest
+	return string(bytes.TrimSuffix(line, []byte("\r"))), nil
+}
+
+// more waits for more input.
+func (c *console) more() bool {
+	select {
+	case chunk, ok := <-c.chunks:
+		c.typed = append(c.typed, chunk...)
+		c.over = !ok
+		return ok
+	case <-c.ctx.Done():
+		return false
+	}
+}
+
+// lineReader gives the editor no more than one line at a time: what comes
+// after it may be keys for the command in that line.
+type lineReader struct{ c *console }
+
+// clearLine is what Ctrl-C stands for in the editor: go to the end, erase to
+// the beginning, enter.
+var clearLine = []byte("\x05\x15\r")
+
+func (r lineReader) Read(p []byte) (int, error) {
+	c := r.c
+	if len(c.typed) == 0 && !c.more() {
+		return 0, io.EOF
+	}
+	c.typed = bytes.ReplaceAll(c.typed, []byte{ctrlC}, clearLine)
+	end := len(c.typed)
+	if i := bytes.IndexAny(c.typed, "\r\n"); i >= 0 {
+		end = i + 1
+	}
+	n := copy(p, c.typed[:end])
+	c.typed = c.typed[n:]
+	return n, nil
+}
+
+// input returns what there is to wait for while a command runs, nil where
+// nothing more can be a key: of a pipe only the next line can.
+func (c *console) input() <-chan []byte {
+	if c.over || !c.isTerminal() && bytes.ContainsRune(c.typed, '\n') {
+		return nil
+	}
+	return c.chunks
+}
+
+const (
+	ctrlC         = 3
+	backspace     = 8
+	ctrlU         = 21
+	ctrlZ         = 26
+	ctrlBackslash = 28
+	rubout        = 127
+)
+
+// begin starts a command's time, and returns the keys that were pressed ahead.
+func (c *console) begin() []key {
+	if c.isTerminal() {
+		c.screen.begin(time.Now())
+	}
+	ahead := c.typed
+	c.typed = nil
+	return c.take(ahead, !c.over)
+}
+
+// end ends a command's time.
+func (c *console) end() {
+	if c.isTerminal() {
+		c.screen.end()
+	}
+}
+
+// take takes input that came while a command runs, and returns the keys in it.
+// The rest waits for the prompt.
+func (c *console) take(chunk []byte, ok bool) []key {
+	c.over = !ok
+	var keys []key
+	for _, b := range chunk {
+		if k, ok := c.press(b); ok {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// press takes one byte. It reports a key.
+func (c *console) press(b byte) (key, bool) {
+	if c.isTerminal() {
+		switch b {
+		case ctrlC, ctrlBackslash:
+			c.typed = nil
+			return keyInterrupt, true
+		case ctrlZ:
+			return keyDetach, true
+		case backspace, rubout:
+			_, size := utf8.DecodeLastRune(c.partial())
+			c.typed = c.typed[:len(c.typed)-size]
+			return 0, false
+		case ctrlU:
+			c.typed = c.typed[:len(c.typed)-len(c.partial())]
+			return 0, false
+		}
+	}
+	if (b == '\n' || b == '\r' && c.isTerminal()) && string(bytes.TrimSpace(c.partial())) == detachLine && c.mayBeKey() {
+		c.typed = c.typed[:len(c.typed)-len(c.partial())]
+		return keyDetach, true
+	}
+	c.typed = append(c.typed, b)
+	return 0, false
+}
+
+// mayBeKey reports whether the unfinished line may be a key: any line of a
+// person, the next one of a pipe.
+func (c *console) mayBeKey() bool {
+	return c.isTerminal() || len(c.partial()) == len(c.typed)
+}
+
+// partial is the line that is being typed.
+func (c *console) partial() []byte {
+	return c.typed[bytes.LastIndexAny(c.typed, "\r\n")+1:]
+}
+
+// tick draws the indicator, where there is a terminal.
+func (c *console) tick() {
+	if c.isTerminal() {
+		c.screen.indicate(time.Now(), string(c.partial()))
+	}
+}

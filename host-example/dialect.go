@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"bashplugin/shared"
+	"bashplugin/shared/tool"
+)
+
+func (s *shell) chooseDialect(_ context.Context, args string) error {
+	if args == "" {
+		for _, d := range tool.Dialects() {
+			mark := " "
+			if d == s.dialect {
+				mark = "*"
+			}
+			fmt.Fprintf(s.out, "%s %s\n", mark, d)
+		}
+		return nil
+	}
+	var tools *tool.Toolset
+	if args != "off" {
+		var err error
+		if tools, err = tool.New(tool.Dialect(args), s.client, tool.Options{Dir: s.dir}); err != nil {
+			return err
+		}
+	}
+	if s.tools != nil {
+		_ = s.tools.Close()
+	}
+	if s.tools = tools; tools == nil {
+		s.dialect = ""
+	} else {
+		s.dialect = tool.Dialect(args)
+	}
+	return nil
+}
+
+// callBash runs a command through the dialect.
+func (s *shell) callBash(ctx context.Context, command string) error {
+	args, err := json.Marshal(map[string]string{"command": command})
+	if err != nil {
+		return err
+	}
+	return s.answer(ctx, tool.Call{Name: "bash", Arguments: args})
+}
+
+func (s *shell) call(ctx context.Context, args string) error {
+	if s.tools == nil {
+		return errors.New("choose a dialect first: :dialect lists them")
+	}
+	name, arguments, _ := strings.Cut(args, " ")
+	return s.answer(ctx, tool.Call{Name: name, Arguments: json.RawMessage(arguments)})
+}
+
+// answer prints what the model would get. Ctrl-C cancels the call.
+func (s *shell) answer(ctx context.Context, c tool.Call) error {
+	var a tool.Answer
+	ahead := s.console.begin()
+	_, _ = s.attend(ctx, ahead, func(ctx context.Context) (*shared.Result, error) {
+		a = s.tools.Call(ctx, c)
+		return nil, nil
+	}, func(_ key, stop func()) { stop() })
+	s.console.end()
+	s.note(a.Result)
+	fmt.Fprintln(s.out, strings.TrimSuffix(a.Text, "\n"))
+	s.exitCode = 0
+	if a.IsError {
+		s.exitCode = 1
+		fmt.Fprintln(s.err, "[the model is told that this is an error]")
+	}
+	return nil
+}

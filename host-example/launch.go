@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/go-hclog"
+
+	"bashplugin/shared"
+)
+
+// launchFlags are the flags that every subcommand has: which plugin to load
+// and how.
+type launchFlags struct {
+	plugin   string
+	dir      string
+	logLevel string
+	log      io.Writer // nil: stderr
+}
+
+func (f *launchFlags) register(set *flag.FlagSet) {
+	set.StringVar(&f.plugin, "plugin", "", "path of the plugin (default bash-plugin beside this program)")
+	set.StringVar(&f.dir, "dir", "", "directory that commands run in (default the working directory)")
+	set.StringVar(&f.logLevel, "log-level", "", "log of host and plugin on stderr: trace, debug, info, warn or error (default $BASH_PLUGIN_LOG_LEVEL, else none)")
+}
+
+// launch loads the plugin.
+func (f *launchFlags) launch(ctx context.Context) (*shared.Client, error) {
+	path := f.plugin
+	if path == "" {
+		program, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("cannot find the plugin: %w; use -plugin PATH", err)
+		}
+		path = filepath.Join(filepath.Dir(program), "bash-plugin")
+	}
+	logger, err := f.logger()
+	if err != nil {
+		return nil, err
+	}
+	return shared.Launch(ctx, shared.LaunchConfig{Path: path, Dir: f.dir, Logger: logger})
+}
+
+// logger returns nil where no log is asked for.
+func (f *launchFlags) logger() (hclog.Logger, error) {
+	level := f.logLevel
+	if level == "" {
+		level = os.Getenv("BASH_PLUGIN_LOG_LEVEL")
+	}
+	if level == "" || level == "off" {
+		return nil, nil
+	}
+	if hclog.LevelFromString(level) == hclog.NoLevel {
+		return nil, fmt.Errorf("-log-level is %q: use trace, debug, info, warn or error", level)
+	}
+	log := f.log
+	if log == nil {
+		log = os.Stderr
+	}
+	return hclog.New(&hclog.LoggerOptions{Name: "host", Level: hclog.LevelFromString(level), Output: log}), nil
+}
+
+// newFlagSet returns a set that prints its usage and its errors to stderr.
+func newFlagSet(name, args, about string) *flag.FlagSet {
+	set := flag.NewFlagSet(name, flag.ContinueOnError)
+	set.Usage = func() {
+		fmt.Fprintf(set.Output(), "host-example %s %s\n\n%s\n\n", name, args, about)
+		set.PrintDefaults()
+	}
+	return set
+}

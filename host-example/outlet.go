@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"bashplugin/shared"
+)
+
+// outlet takes the live output of one stream. It may be slow, as a pager is:
+// drain waits until everything has come through.
+type outlet struct {
+	to     io.Writer
+	failed func(error) // is told of the first write that fails; nil: nobody is
+
+	ended chan struct{} // nothing more comes
+	moved chan struct{} // after each write
+	busy  atomic.Int32  // writes under way
+
+	mu  sync.Mutex // held during a write; guards err
+	err error      // of the first write that failed
+}
+
+var _ shared.OutputEnder = (*outlet)(nil)
+
+func newOutlet(to io.Writer, failed func(error)) *outlet {
+	return &outlet{to: to, failed: failed, ended: make(chan struct{}), moved: make(chan struct{}, 1)}
+}
+
+// Write fails for good after the first failure, which ends the live copy.
+func (o *outlet) Write(p []byte) (int, error) {
+	o.busy.Add(1)
+	defer o.busy.Add(-1)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil {
+		return 0, o.err
+	}
+	n, err := o.to.Write(p)
+	if o.err = err; err != nil && o.failed != nil {
+		o.failed(err)
+	}
+	select {
+	case o.moved <- struct{}{}:
+	default:
+	}
+	return n, err
+}
+
+// EndOutput implements shared.OutputEnder.
+func (o *outlet) EndOutput() { close(o.ended) }
+
+// shut lets nothing more through.
+func (o *outlet) shut() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil {
+		o.err = io.ErrClosedPipe
+	}
+}
+
+// failure returns the error of the first write that failed.
+func (o *outlet) failure() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
+}
+
+// drain waits for the end of the output, however slow its reader is. Where
+// nobody tells of an end, as with a command that left something running,
+// nothing to write for as long as quiet counts as one.
+func (o *outlet) drain(ctx context.Context, quiet time.Duration) {
+	timer := time.NewTimer(quiet)
+	defer timer.Stop()
+	for {
+		select {
+		case <-o.ended:
+			return
+		case <-ctx.Done():
+			return
+		case <-o.moved:
+		case <-timer.C:
+			if o.busy.Load() == 0 {
+				return
+			}
+		}
+		timer.Reset(quiet)
+	}
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"bashplugin/shared"
+	"bashplugin/shared/tool"
+)
+
+// repl is a prompt for people, or takes its commands from a pipe. It exits as
+// the last command did.
+func repl(args []string) (int, error) {
+	set := newFlagSet("repl", "[flags]", "A prompt. Each line is a command for a fresh bash; :help says what else there is.")
+	var launch launchFlags
+	launch.register(set)
+	if err := set.Parse(args); err != nil {
+		return usageError, quietly(err)
+	}
+	ctx, stop := context.WithCancelCause(context.Background())
+	defer stop(nil)
+	signals := stopSignals()
+	go func() { stop(stopped((<-signals).(syscall.Signal))) }()
+	console, err := openConsole(ctx)
+	if err != nil {
+		return 1, err
+	}
+	defer console.restore()
+	if console.isTerminal() {
+		launch.log = console.editor // goes above the prompt
+	}
+	client, err := launch.launch(ctx)
+	if err != nil {
+		return 1, err
+	}
+	defer client.Close()
+	dir, err := filepath.Abs(launch.dir)
+	if err != nil {
+		return 1, err
+	}
+	s := newShell(client, console, dir, brokenPipe(stop))
+	if err := s.loop(ctx); err != nil {
+		return 1, err
+	}
+	if code, ok := stopCode(ctx); ok {
+		return code, nil
+	}
+	return s.exitCode, nil
+}
+
+// shell is the session of a repl. One goroutine uses it.
+type shell struct {
+	client     *shared.Client
+	console    *console
+	out, err   io.Writer
+	interrupts chan os.Signal // Ctrl-C where the terminal is not ours to read keys from
+	failed     func(error)    // is told of output that cannot be written
+	dir        string         // of commands
+	logs       map[int][]string
+	exitCode   int // of the last command
+
+	// With a dialect, commands are calls of its tools:
+	dialect tool.Dialect
+	tools   *tool.Toolset
+}
+
+func newShell(client *shared.Client, console *console, dir string, failed func(error)) *shell {
+	s := &shell{
+		client:     client,
+		console:    console,
+		out:        console.stream(os.Stdout),
+		err:        console.stream(os.Stderr),
+		failed:     failed,
+		dir:        dir,
+		interrupts: make(chan os.Signal, 1),
+		logs:       make(map[int][]string),
+	}
+	signal.Notify(s.interrupts, os.Interrupt)
+	return s
+}
+
+var errQuit = errors.New("quit")
+
+// loop runs line after line until their end, :quit, or the end of ctx.
+func (s *shell) loop(ctx context.Context) error {
+	if s.console.isTerminal() {
+		fmt.Fprintf(s.out, "Commands run in the plugin (process %d). :help lists what else there is; Ctrl-D leaves.\n", s.client.PluginPID())
+	}
+	for ctx.Err() == nil {
+		line, err := s.console.line(s.prompt())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		s.drainInterrupts()
+		err = s.handle(ctx, strings.TrimSpace(line))
+		if errors.Is(err, errQuit) {
+			return nil
+		}
+		if err != nil && ctx.Err() == nil {
+			s.exitCode = 1
+			fmt.Fprintf(s.err, "error: %v\n", err)
+		}
+	}
+	s.console.end()
+	return nil
+}
+
+func (s *shell) prompt() string {
+	if s.dialect != "" {
+		return fmt.Sprintf("bash (%s)> ", s.dialect)
+	}
+	return "bash> "
+}
+
+// drainInterrupts forgets a Ctrl-C from when nothing ran.
+func (s *shell) drainInterrupts() {
+	select {
+	case <-s.interrupts:
+	default:
+	}
+}
+
+func (s *shell) handle(ctx context.Context, line string) error {
+	switch {
+	case line == "" || strings.HasPrefix(line, "#"):
+		return nil
+	case strings.HasPrefix(line, ":"):
+		return s.direct(ctx, line)
+	case s.tools != nil:
+		return s.callBash(ctx, line)
+	}
+	return s.execute(ctx, line)
+}
+
+// outcome says in short how a command ended, or that it runs.
+func outcome(r *shared.Result) string {
+	text := string(r.Status)
+	if r.Cause != "" && r.Cause != shared.CauseKill {
+		text += " (" + string(r.Cause) + ")"
+	}
+	if r.Status != shared.StatusRunning {
+		text += fmt.Sprintf(", exit code %d", r.ExitCode)
+	}
+	if r.Signal != "" {
+		text += " (" + r.Signal + ")"
+	}
+	return text + ", " + r.Duration.Round(time.Millisecond).String()
+}
+
+// maxOneLine is the longest text in a notice.
+const maxOneLine = 60
+
+// oneLine makes a command fit into a line.
+func oneLine(command string) string {
+	text := []rune(strings.Join(strings.Fields(command), " "))
+	if len(text) > maxOneLine {
+		return string(text[:maxOneLine-1]) + "…"
+	}
+	return string(text)
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"bashplugin/shared"
+)
+
+// run runs one command and exits as it does.
+func run(args []string) (int, error) {
+	set := newFlagSet("run", "[flags] [--] COMMAND", "Run one command. Ctrl-C ends the command and all it started.")
+	var launch launchFlags
+	launch.register(set)
+	asJSON := set.Bool("json", false, "print the whole Result as JSON instead of the output")
+	mode := set.String("mode", string(shared.ModeDetach), "what happens at the timeout: detach, terminate, background or auto")
+	timeout := set.Duration("timeout", 0, fmt.Sprintf("how long to wait (default %v)", shared.DefaultTimeout))
+	merge := set.Bool("merge", false, "merge stderr into stdout")
+	if err := set.Parse(args); err != nil {
+		return usageError, quietly(err)
+	}
+	if set.NArg() == 0 {
+		set.Usage()
+		return usageError, errors.New("there is no COMMAND")
+	}
+	req := shared.ExecuteRequest{
+		Command: strings.Join(set.Args(), " "),
+		Mode:    shared.Mode(*mode),
+		Timeout: *timeout,
+		Merge:   *merge,
+	}
+	ctx, stop := interruptible()
+	defer stop(nil)
+	client, err := launch.launch(ctx)
+	if err != nil {
+		return 1, err
+	}
+	defer client.Close()
+	broken := brokenPipe(stop)
+	r := runner{client: client, out: newOutlet(os.Stdout, broken), err: newOutlet(os.Stderr, broken)}
+	if *asJSON {
+		return r.json(ctx, req)
+	}
+	return r.run(ctx, req)
+}
+
+// quietly is for an error that the flag set has printed already.
+func quietly(err error) error {
+	if err == nil || strings.Contains(err.Error(), "help requested") {
+		return err
+	}
+	return errors.New("see -help")
+}
+
+type runner struct {
+	client   *shared.Client
+	out, err *outlet
+}
+
+// json prints the Result of Execute. A job does not outlive this program.
+func (r *runner) json(ctx context.Context, req shared.ExecuteRequest) (int, error) {
+	result, err := r.client.Execute(ctx, req)
+	if err != nil {
+		return 1, err
+	}
+	encoder := json.NewEncoder(r.out)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(result); err != nil {
+		return r.exitCode(ctx, result)
+	}
+	return max(result.ExitCode, 0), nil
+}
+
+// run copies the output as it comes, of a job too, until it ends.
+func (r *runner) run(ctx context.Context, req shared.ExecuteRequest) (int, error) {
+	req.Stdout, req.Stderr = r.out, r.err
+	result, err := r.client.Execute(ctx, req)
+	if err == nil && result.Status == shared.StatusRunning {
+		fmt.Fprint(r.err, notice(result))
+		result, err = r.follow(ctx, result.PID)
+	}
+	if err != nil {
+		if code, ok := stopCode(ctx); ok {
+			return code, nil
+		}
+		return 1, err
+	}
+	r.finish(ctx, result)
+	return r.exitCode(ctx, result)
+}
+
+// follow waits for the end of a job's bash. An interrupt kills the job.
+func (r *runner) follow(ctx context.Context, pid int) (*shared.Result, error) {
+	for {
+		result, err := r.client.Check(ctx, shared.CheckRequest{PID: pid, Wait: time.Hour})
+		switch {
+		case ctx.Err() != nil:
+			return r.client.Kill(context.WithoutCancel(ctx), shared.KillRequest{PID: pid})
+		case err != nil:
+			return nil, err
+		case result.Status != shared.StatusRunning:
+			return result, nil
+		}
+	}
+}
+
+// leftoverGrace is what a process that a command left running has to end.
+const leftoverGrace = 500 * time.Millisecond
+
+// quietEnd is how long no output means its end, where nobody tells.
+const quietEnd = time.Second
+
+// finish ends what the command left running, waits until all output is
+// written, and says what the output does not.
+func (r *runner) finish(ctx context.Context, result *shared.Result) {
+	if len(result.Leftover) > 0 {
+		_, _ = r.client.Kill(context.WithoutCancel(ctx), shared.KillRequest{PID: result.PID, Grace: leftoverGrace}) // else Close does it
+	}
+	r.out.drain(ctx, quietEnd)
+	r.err.drain(ctx, quietEnd)
+	for _, p := range result.Leftover {
+		fmt.Fprintf(r.err, "[ended with this program, the command had left it running: %d %s]\n", p.PID, p.Command)
+	}
+	if result.Cause == shared.CauseTimeout {
+		fmt.Fprintf(r.err, "[killed at the timeout, after %v]\n", result.Duration.Round(time.Millisecond))
+	}
+}
+
+// exitCode is the command's own, unless this program was stopped or could not
+// write the output.
+func (r *runner) exitCode(ctx context.Context, result *shared.Result) (int, error) {
+	if code, ok := stopCode(ctx); ok {
+		return code, nil
+	}
+	if err := errors.Join(r.out.failure(), r.err.failure()); err != nil {
+		return 1, fmt.Errorf("cannot write the output: %w", err)
+	}
+	return max(result.ExitCode, 0), nil
+}
+
+// notice says how to deal with a command that goes on as a job.
+func notice(r *shared.Result) string {
+	logs := r.Stdout.Path
+	if r.Stderr.Path != "" {
+		logs += " " + r.Stderr.Path
+	}
+	return fmt.Sprintf(`[still running after %v, as job %d; its output goes on here]
+[follow: tail -f %s]
+[check:  ps -o pid,stat,etime,args -g %d]
+[kill:   Ctrl-C here, or kill -TERM -- -%d elsewhere]
+`, r.Duration.Round(time.Millisecond), r.PID, logs, r.PID, r.PID)
+}

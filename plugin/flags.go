@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"bashplugin/plugin/internal/output"
+	"bashplugin/shared"
+)
+
+// flags are the command line. The zero value of each means its default.
+type flags struct {
+	dir      string
+	dropEnv  string
+	logs     output.LogsConfig
+	logLevel string
+	debug    bool
+	version  bool
+	help     bool
+}
+
+const about = `bash-plugin runs shell commands for a host program: the bash tool of an agent.
+
+It is a plugin (hashicorp/go-plugin over net/rpc) and does nothing by itself.
+Load it from Go:
+
+    client, err := shared.Launch(ctx, shared.LaunchConfig{Path: "bin/bash-plugin"})
+
+or try it with the host beside it:
+
+    host-example run -- 'echo hello'
+
+With -debug it serves by itself, for a host that is started later.
+
+Flags, which a host sets:
+`
+
+func flagSet(f *flags) *flag.FlagSet {
+	set := flag.NewFlagSet("bash-plugin", flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	set.StringVar(&f.dir, "dir", "", "directory that commands run in (default the working directory)")
+	set.StringVar(&f.dropEnv, "drop-env", "", "variables that commands do not get: names or globs, separated by commas")
+	set.StringVar(&f.logs.Dir, "log-dir", "", "folder for the logs of long output (default "+output.DefaultLogDir()+")")
+	set.Int64Var(&f.logs.MaxBytes, "max-log-bytes", 0, fmt.Sprintf("largest log of one stream (default %d)", output.DefaultMaxLogBytes))
+	set.Int64Var(&f.logs.MaxSessionBytes, "max-session-log-bytes", 0, fmt.Sprintf("largest sum of the logs of one session (default %d)", int64(output.DefaultMaxSessionBytes)))
+	set.DurationVar(&f.logs.Retention, "log-retention", 0, fmt.Sprintf("how long logs outlive the session; negative: they go with it (default %v)", output.DefaultRetention))
+	set.StringVar(&f.logLevel, "log-level", "", "trace, debug, info, warn, error or off (default $BASH_PLUGIN_LOG_LEVEL, else info)")
+	set.BoolVar(&f.debug, "debug", false, "serve until stopped, for a debugger, and print how a host connects")
+	set.BoolVar(&f.version, "version", false, "print the version and exit")
+	set.BoolVar(&f.help, "help", false, "print this and exit")
+	return set
+}
+
+func parseFlags(args []string) (*flags, error) {
+	f := new(flags)
+	set := flagSet(f)
+	if err := set.Parse(args); err != nil {
+		return nil, fmt.Errorf("%w; -help lists the flags", err)
+	}
+	if set.NArg() > 0 {
+		return nil, fmt.Errorf("unexpected argument %q; -help lists the flags", set.Arg(0))
+	}
+	if f.logs.MaxBytes < 0 || f.logs.MaxSessionBytes < 0 {
+		return nil, fmt.Errorf("-max-log-bytes and -max-session-log-bytes must not be negative; 0 is the default")
+	}
+	if f.logLevel == "" {
+		f.logLevel = os.Getenv("BASH_PLUGIN_LOG_LEVEL")
+	}
+	if f.logLevel == "" {
+		f.logLevel = "info"
+	}
+	if hclog.LevelFromString(f.logLevel) == hclog.NoLevel {
+		return nil, fmt.Errorf("-log-level is %q: use trace, debug, info, warn, error or off", f.logLevel)
+	}
+	return f, nil
+}
+
+// globs returns -drop-env's parts.
+func (f *flags) globs() []string {
+	return strings.FieldsFunc(f.dropEnv, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+func usage() string {
+	var b bytes.Buffer
+	b.WriteString(about)
+	set := flagSet(new(flags))
+	set.SetOutput(&b)
+	set.PrintDefaults()
+	return b.String()
+}
+
+func version() string {
+	revision := "devel"
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		revision = info.Main.Version
+	}
+	return fmt.Sprintf("bash-plugin %s (contract %d, %s, %s/%s)", revision, shared.Handshake.ProtocolVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// endTimeout bounds how long the end of the session may take in this process;
+// the guardian does the rest.
+const endTimeout = 4 * time.Second

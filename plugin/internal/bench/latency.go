@@ -1,0 +1,211 @@
+package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"bashplugin/shared"
+)
+
+func (b *bench) execute(command string) error {
+	r, err := b.client.Execute(b.ctx, shared.ExecuteRequest{Command: command})
+	if err == nil && r.Status != shared.StatusCompleted {
+		err = fmt.Errorf("%s: %s", command, r.Status)
+	}
+	return err
+}
+
+func (b *bench) rounds(n int) int { return max(5, int(float64(n)*b.scale)) }
+
+func trueLatency(b *bench) (string, bool, error) {
+	m, err := alternate(b.rounds(2000),
+		func() error { return b.execute("true") },
+		func() error { return osExec("true") })
+	if err != nil {
+		return "", false, err
+	}
+	ratio := float64(m[0]) / float64(m[1])
+	return fmt.Sprintf("%.2f × (%s, %s)", ratio, ms(m[0]), ms(m[1])), ratio <= 1.12, nil
+}
+
+func trueThroughput(b *bench) (string, bool, error) {
+	const callers = 64
+	each := b.rounds(40)
+	crowd := func(f func() error) func() error {
+		return func() error {
+			var wg sync.WaitGroup
+			errs := make(chan error, callers)
+			for range callers {
+				wg.Go(func() {
+					for range each {
+						if err := f(); err != nil {
+							errs <- err
+							return
+						}
+					}
+				})
+			}
+			wg.Wait()
+			close(errs)
+			return <-errs
+		}
+	}
+	m, err := alternate(5,
+		crowd(func() error { return b.execute("true") }),
+		crowd(func() error { return osExec("true") }))
+	if err != nil {
+		return "", false, err
+	}
+	ratio := float64(m[1]) / float64(m[0])
+	rate := func(d time.Duration) float64 { return float64(callers*each) / d.Seconds() }
+	return fmt.Sprintf("%.2f × (%.0f/s, %.0f/s)", ratio, rate(m[0]), rate(m[1])), ratio >= 0.95, nil
+}
+
+func leftover(b *bench) (string, bool, error) {
+	var jobs []int
+	m, err := alternate(b.rounds(100),
+		func() error {
+			r, err := b.client.Execute(b.ctx, shared.ExecuteRequest{Command: "sleep 60 & echo hi"})
+			if err == nil {
+				jobs = append(jobs, r.PID)
+			}
+			return err
+		},
+		func() error {
+			for _, pid := range jobs { // outside of what is measured next, before it
+				if _, err := b.client.Kill(b.ctx, shared.KillRequest{PID: pid}); err != nil {
+					return err
+				}
+			}
+			jobs = nil
+			return nil
+		},
+		func() error { return b.execute("echo hi") })
+	if err != nil {
+		return "", false, err
+	}
+	return "+ " + ms(m[0]-m[2]), m[0]-m[2] <= 3*time.Millisecond, nil
+}
+
+func launchLatency(b *bench) (string, bool, error) {
+	binary, err := os.ReadFile(b.path)
+	if err != nil {
+		return "", false, err
+	}
+	sum := sha256.Sum256(binary)
+	var times []time.Duration
+	for range b.rounds(20) {
+		start := time.Now()
+		c, err := shared.Launch(b.ctx, shared.LaunchConfig{Path: b.path, SHA256: sum[:], LogDir: filepath.Join(b.dir, "logs")})
+		if err != nil {
+			return "", false, err
+		}
+		_, err = c.Execute(b.ctx, shared.ExecuteRequest{Command: "true"})
+		times = append(times, time.Since(start))
+		c.Close()
+		if err != nil {
+			return "", false, err
+		}
+	}
+	m := median(times)
+	return ms(m), m <= 60*time.Millisecond, nil
+}
+
+func largeResult(b *bench) (string, bool, error) {
+	full, err := b.finishedJob("head -c 51200 /dev/zero | tr '\\0' x")
+	if err != nil {
+		return "", false, err
+	}
+	empty, err := b.finishedJob("true")
+	if err != nil {
+		return "", false, err
+	}
+	check := func(pid int) func() error {
+		return func() error {
+			_, err := b.client.Check(b.ctx, shared.CheckRequest{PID: pid, All: true})
+			return err
+		}
+	}
+	m, err := alternate(b.rounds(2000), check(full), check(empty))
+	if err != nil {
+		return "", false, err
+	}
+	return fmt.Sprintf("+ %s (%s, %s)", ms(m[0]-m[1]), ms(m[0]), ms(m[1])), m[0]-m[1] <= 300*time.Microsecond, nil
+}
+
+// finishedJob runs a command as a background job and waits for its end.
+func (b *bench) finishedJob(command string) (int, error) {
+	r, err := b.client.Execute(b.ctx, shared.ExecuteRequest{Command: command, Mode: shared.ModeBackground})
+	if err != nil {
+		return 0, err
+	}
+	_, err = b.client.Check(b.ctx, shared.CheckRequest{PID: r.PID, Wait: time.Hour})
+	return r.PID, err
+}
+
+func checkLargeLog(b *bench) (string, bool, error) {
+	if err := b.text(int64(float64(1<<30) * b.scale)); err != nil {
+		return "", false, err
+	}
+	large, err := b.finishedJob("cat text")
+	if err != nil {
+		return "", false, err
+	}
+	defer b.client.Kill(b.ctx, shared.KillRequest{PID: large}) //nolint:errcheck // it only frees the disk
+	small, err := b.finishedJob("head -c 1024 text")
+	if err != nil {
+		return "", false, err
+	}
+	check := func(pid int) func() error {
+		return func() error {
+			_, err := b.client.Check(b.ctx, shared.CheckRequest{PID: pid})
+			return err
+		}
+	}
+	m, err := alternate(b.rounds(2000), check(large), check(small))
+	if err != nil {
+		return "", false, err
+	}
+	ratio := float64(m[0]) / float64(m[1])
+	return fmt.Sprintf("%.2f × (%s, %s)", ratio, ms(m[0]), ms(m[1])), ratio <= 1.5, nil
+}
+
+func checkUnderLoad(b *bench) (string, bool, error) {
+	job, err := b.finishedJob("echo hi")
+	if err != nil {
+		return "", false, err
+	}
+	sample := func() ([]time.Duration, error) {
+		var times []time.Duration
+		for range b.rounds(1000) {
+			start := time.Now()
+			if _, err := b.client.Check(b.ctx, shared.CheckRequest{PID: job}); err != nil {
+				return nil, err
+			}
+			times = append(times, time.Since(start))
+		}
+		return times, nil
+	}
+	calm, err := sample()
+	if err != nil {
+		return "", false, err
+	}
+	for range 16 {
+		if _, err := b.client.Execute(b.ctx, shared.ExecuteRequest{Command: "yes a line of a flood", Mode: shared.ModeBackground}); err != nil {
+			return "", false, err
+		}
+	}
+	loaded, err := sample()
+	if _, killErr := b.client.Kill(b.ctx, shared.KillRequest{PID: shared.AllJobs}); err == nil {
+		err = killErr
+	}
+	if err != nil {
+		return "", false, err
+	}
+	ratio := float64(p99(loaded)) / float64(p99(calm))
+	return fmt.Sprintf("%.1f × (%s, %s)", ratio, ms(p99(loaded)), ms(p99(calm))), ratio <= 3, nil
+}

@@ -1,0 +1,123 @@
+// Bench measures the plugin against the shell and against os/exec, and prints
+// one row a claim: target, measured, verdict. Every figure is the median of
+// runs that alternate with those of what it is compared with, in one process,
+// so that a machine whose speed drifts drifts for both.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"bashplugin/shared"
+)
+
+// row is one claim.
+type row struct {
+	name, against string
+	target        string
+	measure       func(*bench) (measured string, met bool, err error)
+}
+
+func rows() []row {
+	return []row{
+		{"Execute(\"true\"), end to end, mutual TLS", "os/exec, bash -c true, two pipes", "≤ 1.12 ×", trueLatency},
+		{"64 callers of \"true\", commands a second", "os/exec", "≥ 0.95 ×", trueThroughput},
+		{"text through Execute, full log kept", "cat f | tee log | tail -c 51200", "≥ 2 ×", textAgainstTee},
+		{"the same", "cat f | cat > log", "≥ 0.75 ×", textAgainstCat},
+		{"plugin memory over idle while text flows", "–", "< 24 MiB", memoryFlow},
+		{"plugin memory, 200 jobs of 10 MiB each", "–", "< 100 MiB", memoryJobs},
+		{"idle plugin, resident", "–", "< 20 MiB", memoryIdle},
+		{"sleep 60 & echo hi", "echo hi", "+ ≤ 3 ms", leftover},
+		{"Launch to first result, checksum and mutual TLS", "–", "≤ 60 ms", launchLatency},
+		{"Check on a job with a log of 1 GiB", "one of 1 KiB", "≤ 1.5 ×", checkLargeLog},
+		{"Check p99 while 16 jobs flood", "unloaded", "≤ 3 ×", checkUnderLoad},
+		{"a 50 KiB result", "an empty one", "+ ≤ 0.3 ms", largeResult},
+	}
+}
+
+// bench is what the measurements share.
+type bench struct {
+	ctx    context.Context
+	path   string // of the plugin
+	dir    string // scratch
+	client *shared.Client
+	scale  float64 // of the work; 1 is the full size
+}
+
+func main() {
+	path := flag.String("plugin", "bin/bash-plugin", "the plugin")
+	scale := flag.Float64("scale", 1, "size of the work")
+	only := flag.String("run", "", "measure only rows whose name contains this")
+	growth := flag.Bool("growth", false, "print how cost grows with output and with jobs instead")
+	flag.Parse()
+	if err := run(*path, *scale, *only, *growth); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(path string, scale float64, only string, growth bool) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b := &bench{ctx: context.Background(), path: path, dir: dir, scale: scale}
+	if b.client, err = b.launch(); err != nil {
+		return err
+	}
+	defer b.client.Close()
+	fmt.Printf("%s/%s, %d CPUs, %s, %s\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), cpuModel())
+	if growth {
+		return b.growth()
+	}
+	return b.table(only)
+}
+
+func (b *bench) table(only string) error {
+	fmt.Println("| what | against | target | measured | verdict |")
+	fmt.Println("|---|---|---|---|---|")
+	for _, r := range rows() {
+		if !strings.Contains(r.name+" "+r.against, only) {
+			continue
+		}
+		measured, met, err := r.measure(b)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.name, err)
+		}
+		verdict := "met"
+		if !met {
+			verdict = "**missed**"
+		}
+		fmt.Printf("| %s | %s | %s | %s | %s |\n", r.name, strings.ReplaceAll(r.against, "|", "\\|"), r.target, measured, verdict)
+	}
+	return nil
+}
+
+// launch loads a plugin whose logs go with it.
+func (b *bench) launch() (*shared.Client, error) {
+	return shared.Launch(b.ctx, shared.LaunchConfig{Path: b.path, Dir: b.dir, LogDir: filepath.Join(b.dir, "logs"), LogRetention: -1,
+		MaxLogBytes: 16 << 30, MaxSessionLogBytes: 64 << 30})
+}
+
+func cpuModel() string {
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "unknown CPU"
+}
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d)/1e6) }

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"bashplugin/shared"
+)
+
+// text makes the file "text" in the scratch folder, a seeded build log of the
+// given size, unless it has it already.
+func (b *bench) text(size int64) error {
+	path := filepath.Join(b.dir, "text")
+	if info, err := os.Stat(path); err == nil && info.Size() == size {
+		return nil
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	random := rand.New(rand.NewPCG(1, 2))
+	var block []byte
+	for len(block) < 1<<20 {
+		block = fmt.Appendf(block, "[%4d/9999] Building CXX object src/module_%03d/CMakeFiles/target.dir/file_%05d.cpp.o\n", random.IntN(9999), random.IntN(999), random.IntN(99999))
+		if random.IntN(9) == 0 {
+			block = fmt.Appendf(block, "src/module_%03d/file.cpp:%d:%d: warning: unused variable 'x%d' [-Wunused-variable]\n", random.IntN(999), random.IntN(2000), random.IntN(80), random.IntN(99))
+		}
+	}
+	w := bufio.NewWriterSize(file, 1<<20)
+	for written := int64(0); written < size; {
+		n, err := w.Write(block[:min(int64(len(block)), size-written)])
+		if err != nil {
+			return err
+		}
+		written += int64(n)
+	}
+	return w.Flush()
+}
+
+// catText runs cat over the text through the plugin and frees its log.
+func (b *bench) catText() error {
+	r, err := b.client.Execute(b.ctx, shared.ExecuteRequest{Command: "cat text", Timeout: time.Hour})
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(r.Stdout.Path)
+	if err == nil && info.Size() != r.Stdout.TotalBytes {
+		err = fmt.Errorf("the log has %d of %d bytes: %s", info.Size(), r.Stdout.TotalBytes, r.Stdout.PathError)
+	}
+	return err
+}
+
+func (b *bench) removeLogs() error {
+	logs, err := filepath.Glob(filepath.Join(b.dir, "logs", "*", "*.log"))
+	for _, path := range logs {
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func (b *bench) throughput(against string) (float64, []time.Duration, error) {
+	if err := b.text(int64(float64(1<<30) * b.scale)); err != nil {
+		return 0, nil, err
+	}
+	shell := func() error { return osExec("cd '" + b.dir + "' && " + against) }
+	clean := func() error { return osExec("rm -f '" + b.dir + "/log'") }
+	m, err := alternate(5, b.catText, b.removeLogs, shell, clean)
+	if err != nil {
+		return 0, nil, err
+	}
+	return float64(m[2]) / float64(m[0]), []time.Duration{m[0], m[2]}, nil
+}
+
+func (b *bench) rate(d time.Duration) string {
+	return fmt.Sprintf("%.0f MB/s", float64(1<<30)*b.scale/1e6/d.Seconds())
+}
+
+func textAgainstTee(b *bench) (string, bool, error) {
+	ratio, m, err := b.throughput("cat text | tee log | tail -c 51200")
+	if err != nil {
+		return "", false, err
+	}
+	return fmt.Sprintf("%.2f × (%s, %s)", ratio, b.rate(m[0]), b.rate(m[1])), ratio >= 2, nil
+}
+
+func textAgainstCat(b *bench) (string, bool, error) {
+	ratio, m, err := b.throughput("cat text | cat > log")
+	if err != nil {
+		return "", false, err
+	}
+	return fmt.Sprintf("%.2f × (%s, %s)", ratio, b.rate(m[0]), b.rate(m[1])), ratio >= 0.75, nil
+}
+
+func memoryFlow(b *bench) (string, bool, error) {
+	pid := b.client.PluginPID()
+	idle, err := memory(pid, "VmRSS")
+	if err != nil {
+		return "", false, err
+	}
+	if err := b.text(int64(float64(1<<30) * b.scale)); err != nil {
+		return "", false, err
+	}
+	if err := resetPeak(pid); err != nil {
+		return "", false, err
+	}
+	if _, err := b.client.Execute(b.ctx, shared.ExecuteRequest{Command: "for i in 1 2 3 4 5; do cat text; done", Timeout: time.Hour}); err != nil {
+		return "", false, err
+	}
+	peak, err := memory(pid, "VmHWM")
+	if err != nil {
+		return "", false, err
+	}
+	return "+ " + mib(peak-idle), peak-idle < 24<<20, b.removeLogs()
+}
+
+func memoryJobs(b *bench) (string, bool, error) {
+	c, err := b.launch()
+	if err != nil {
+		return "", false, err
+	}
+	defer c.Close()
+	if err := b.text(int64(float64(1<<30) * b.scale)); err != nil {
+		return "", false, err
+	}
+	var wg sync.WaitGroup
+	errs := make(chan error, 200)
+	for range 200 {
+		wg.Go(func() {
+			r, err := c.Execute(b.ctx, shared.ExecuteRequest{Command: "head -c 10485760 text; echo; echo written; sleep 1000", Mode: shared.ModeBackground})
+			if err == nil {
+				_, err = c.Check(b.ctx, shared.CheckRequest{PID: r.PID, Wait: time.Minute, WaitFor: "^written$|\nwritten"})
+			}
+			errs <- err
+		})
+	}
+	wg.Wait()
+	for range 200 {
+		if err := <-errs; err != nil {
+			return "", false, err
+		}
+	}
+	rss, err := memory(c.PluginPID(), "VmRSS")
+	return mib(rss), rss < 100<<20, err
+}
+
+func memoryIdle(b *bench) (string, bool, error) {
+	c, err := b.launch()
+	if err != nil {
+		return "", false, err
+	}
+	defer c.Close()
+	if _, err := c.Execute(b.ctx, shared.ExecuteRequest{Command: "true"}); err != nil {
+		return "", false, err
+	}
+	rss, err := memory(c.PluginPID(), "VmRSS")
+	return mib(rss), rss < 20<<20, err
+}

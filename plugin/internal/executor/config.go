@@ -1,0 +1,92 @@
+package executor
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"bashplugin/plugin/internal/job"
+	"bashplugin/plugin/internal/output"
+	"bashplugin/plugin/internal/process"
+)
+
+// Bounds of an Executor.
+const (
+	MaxRunning  = 256 // commands at a time
+	MaxFinished = 256 // finished jobs that stay readable
+
+	stopGrace = 500 * time.Millisecond // between SIGTERM and SIGKILL at a timeout, a cancel and Close
+	autoDelay = 2 * time.Second        // what a development command runs in the foreground, in ModeAuto
+)
+
+// Config is what an Executor needs. The zero value works.
+type Config struct {
+	Dir     string   // where commands run; "": the working directory
+	Env     []string // of commands, before the tool's own settings; nil: this process's, without the plugin's own variables
+	DropEnv []string // names or globs left out of Env
+	Logs    output.LogsConfig
+	Logger  hclog.Logger // nil: none
+
+	Record *process.Record // shared with a guardian; nil: none
+	Start  job.Starter     // nil: real processes; tests inject failures here
+}
+
+// quiet keeps tools from waiting for a person: no pager, no editor, no prompt.
+var quiet = []string{
+	"TERM=dumb",
+	"PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat", "SYSTEMD_PAGER=cat", "AWS_PAGER=", "DELTA_PAGER=cat", "BAT_PAGER=cat",
+	"EDITOR=false", "VISUAL=false", "GIT_EDITOR=false", "GIT_SEQUENCE_EDITOR=false",
+	"GIT_TERMINAL_PROMPT=0", "GCM_INTERACTIVE=never", "SSH_ASKPASS_REQUIRE=never",
+	"DEBIAN_FRONTEND=noninteractive", "PIP_NO_INPUT=1",
+}
+
+// baseEnv returns the environment of every command.
+func (c Config) baseEnv() []string {
+	env := c.Env
+	if env == nil {
+		env = os.Environ()
+	}
+	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return pluginsOwn(name) || matchesAny(c.DropEnv, name)
+	})
+	return override(env, quiet)
+}
+
+// pluginsOwn reports whether a variable belongs to the way from host to
+// plugin. In a command it would break go-plugin programs.
+func pluginsOwn(name string) bool {
+	return strings.HasPrefix(name, "PLUGIN_") || strings.HasPrefix(name, "BASH_PLUGIN") || name == process.MarkerName
+}
+
+func matchesAny(globs []string, name string) bool {
+	return slices.ContainsFunc(globs, func(glob string) bool {
+		match, err := filepath.Match(glob, name)
+		return match && err == nil
+	})
+}
+
+// override sets variables in env, which it may change.
+func override(env, over []string) []string {
+	for _, entry := range over {
+		name, _, _ := strings.Cut(entry, "=")
+		env = slices.DeleteFunc(env, func(e string) bool { return strings.HasPrefix(e, name) && strings.HasPrefix(e[len(name):], "=") })
+		env = append(env, entry)
+	}
+	return env
+}
+
+// checkGlobs reports a glob that can never match.
+func checkGlobs(globs []string) error {
+	for _, glob := range globs {
+		if _, err := filepath.Match(glob, ""); err != nil {
+			return fmt.Errorf("cannot use %q in DropEnv: %w", glob, err)
+		}
+	}
+	return nil
+}

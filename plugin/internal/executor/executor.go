@@ -1,0 +1,258 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"bashplugin/plugin/internal/job"
+	"bashplugin/plugin/internal/output"
+	"bashplugin/plugin/internal/process"
+	"bashplugin/shared"
+)
+
+// Executor is a shared.Bash that runs commands on this machine.
+type Executor struct {
+	dir   string
+	env   []string
+	bash  atomic.Pointer[string] // found in PATH by the first command
+	null  *os.File
+	logs  *output.Logs
+	table *process.Table
+	start job.Starter
+	log   hclog.Logger
+	jobs  registry
+	quit  chan struct{} // closed by Close
+	close sync.Once
+	wg    sync.WaitGroup // the goroutines that outlive their call
+}
+
+var _ shared.Bash = (*Executor)(nil)
+
+// New returns an Executor, which Close must end.
+func New(cfg Config) (*Executor, error) {
+	if err := checkGlobs(cfg.DropEnv); err != nil {
+		return nil, err
+	}
+	dir, err := sessionDir(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, err
+	}
+	e := &Executor{
+		dir:   dir,
+		env:   cfg.baseEnv(),
+		null:  null,
+		logs:  output.NewLogs(cfg.Logs),
+		table: process.NewTable(cfg.Record),
+		start: cfg.Start,
+		log:   cfg.Logger,
+		quit:  make(chan struct{}),
+	}
+	if e.start == nil {
+		e.start = e.table.Start
+	}
+	if e.log == nil {
+		e.log = hclog.NewNullLogger()
+	}
+	e.jobs.init()
+	e.wg.Go(func() { output.Sweep(cfg.Logs.Dir) })
+	e.wg.Go(e.sweep)
+	return e, nil
+}
+
+// sweep takes up the orphans of commands that run for long, so that none
+// stays a zombie and the guardian hears of each.
+func (e *Executor) sweep() {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-e.quit:
+			return
+		case <-ticker.C:
+			e.table.Sweep()
+		}
+	}
+}
+
+// Execute implements shared.Bash.
+func (e *Executor) Execute(ctx context.Context, req shared.ExecuteRequest) (*shared.Result, error) {
+	dir, err := e.validate(&req)
+	if err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return &shared.Result{
+			Command: req.Command, Dir: dir, Started: time.Now(),
+			Status: shared.StatusKilled, Cause: shared.CauseCancel, ExitCode: -1,
+		}, nil
+	}
+	if err := e.jobs.enter(); err != nil {
+		return nil, err
+	}
+	defer e.jobs.leave()
+	j, err := e.launch(req, dir)
+	if err != nil {
+		return nil, err
+	}
+	result := e.attend(ctx, j, req)
+	j.Settle()
+	return result, nil
+}
+
+// launch starts a command within the bounds.
+func (e *Executor) launch(req shared.ExecuteRequest, dir string) (*job.Job, error) {
+	number, err := e.jobs.reserve()
+	if err != nil {
+		return nil, err
+	}
+	bash, err := e.findBash()
+	if err != nil {
+		e.jobs.release()
+		return nil, err
+	}
+	env := override(append(make([]string, 0, len(e.env)+len(req.Env)+2), e.env...), req.Env)
+	j, err := job.Start(job.Config{
+		Start: e.start,
+		Logs:  e.logs,
+		Bash:  bash,
+		Null:  e.null,
+		Dir:   dir,
+		Env:   override(env, []string{"PWD=" + dir}),
+		Name:  fmt.Sprintf("%d", number),
+	}, req)
+	if err != nil {
+		e.jobs.release()
+		e.bash.Store(nil) // it may have moved
+		return nil, startError(err, bash, dir)
+	}
+	e.jobs.running(j)
+	e.wg.Go(func() {
+		<-j.Over()
+		e.jobs.ended(j)
+		if e.log.IsInfo() {
+			e.log.Info("command", j.Log()...)
+		}
+	})
+	return j, nil
+}
+
+func (e *Executor) findBash() (string, error) {
+	if path := e.bash.Load(); path != nil {
+		return *path, nil
+	}
+	path, err := exec.LookPath("bash")
+	if err != nil {
+		return "", fail(shared.CodeStart, "cannot find bash in PATH (%s): install bash, or start the host with a PATH that has it", os.Getenv("PATH"))
+	}
+	e.bash.Store(&path)
+	return path, nil
+}
+
+// startError says what is wrong in terms of what the caller can change.
+func startError(err error, bash, dir string) error {
+	switch {
+	case checkDir(dir) != nil:
+		return fail(shared.CodeStart, "cannot run in %q: %v", dir, checkDir(dir))
+	case errors.Is(err, syscall.E2BIG):
+		return fail(shared.CodeStart, "cannot start bash: the environment is too large for the system")
+	case errors.Is(err, syscall.EAGAIN):
+		return fail(shared.CodeStart, "cannot start bash: the system allows no more processes; end some and try again")
+	}
+	return fail(shared.CodeStart, "cannot start %s: %v", bash, err)
+}
+
+// attend waits for what the request's mode waits for.
+func (e *Executor) attend(ctx context.Context, j *job.Job, req shared.ExecuteRequest) *shared.Result {
+	if req.Mode == shared.ModeBackground {
+		e.limit(j, req.Timeout)
+		return e.detach(j, req.Limits)
+	}
+	timer := time.NewTimer(req.Timeout)
+	defer timer.Stop()
+	ripe := e.ripe(j, req)
+	defer ripe.stop()
+	select {
+	case <-j.Ended():
+	case <-ctx.Done():
+		j.End(shared.CauseCancel, syscall.SIGTERM, stopGrace)
+	case <-e.quit:
+		<-j.Ended() // Close ends it
+	case <-ripe.c:
+		return e.detach(j, req.Limits)
+	case <-timer.C:
+		if req.Mode == shared.ModeDetach {
+			return e.detach(j, req.Limits)
+		}
+		j.End(shared.CauseTimeout, syscall.SIGTERM, stopGrace)
+	}
+	return e.finish(j, req.Limits)
+}
+
+// detach turns a running command into a job.
+func (e *Executor) detach(j *job.Job, limits shared.Limits) *shared.Result {
+	j.Keep()
+	e.jobs.add(j)
+	return j.Result(limits, false)
+}
+
+// finish returns the Result of a command whose bash has ended. What it left
+// behind makes it a job.
+func (e *Executor) finish(j *job.Job, limits shared.Limits) *shared.Result {
+	if j.Running() {
+		return e.detach(j, limits)
+	}
+	return j.Result(limits, false)
+}
+
+// limit ends a background job at its timeout.
+func (e *Executor) limit(j *job.Job, timeout time.Duration) {
+	if timeout == 0 {
+		return
+	}
+	e.wg.Go(func() {
+		timer := time.NewTimer(timeout)
+		defer timer.Stop()
+		select {
+		case <-j.Over():
+		case <-e.quit:
+		case <-timer.C:
+			j.End(shared.CauseTimeout, syscall.SIGTERM, stopGrace)
+		}
+	})
+}
+
+// Close ends every command and returns when nothing of them is left. Calls
+// under way return, later ones fail with ErrClosed.
+func (e *Executor) Close() error {
+	var err error
+	e.close.Do(func() {
+		running := e.jobs.shut()
+		close(e.quit)
+		var wg sync.WaitGroup
+		for _, j := range running {
+			wg.Go(func() { j.End(shared.CauseClose, syscall.SIGTERM, stopGrace) })
+		}
+		wg.Wait()
+		e.jobs.calls.Wait()
+		if !e.table.Close(syscall.SIGKILL, 0) {
+			err = errors.New("a process hangs in the kernel and could not be ended")
+		} else {
+			e.wg.Wait()
+		}
+		err = errors.Join(err, e.logs.Close(), e.null.Close())
+	})
+	return err
+}

@@ -1,0 +1,169 @@
+package executor
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"bashplugin/plugin/internal/job"
+	"bashplugin/shared"
+)
+
+// registry holds the commands that run and the jobs that can be asked for. It
+// is safe for concurrent use.
+type registry struct {
+	calls sync.WaitGroup // Executes under way
+
+	mu       sync.Mutex // guards what follows
+	settled  *sync.Cond // reserved is 0
+	closed   bool
+	started  int // commands ever
+	reserved int // commands that are about to start
+	live     map[*job.Job]bool
+	jobs     map[int]*job.Job // by pid
+	finished []*job.Job       // of jobs, in the order in which they ended
+}
+
+func (r *registry) init() {
+	r.settled = sync.NewCond(&r.mu)
+	r.live = make(map[*job.Job]bool)
+	r.jobs = make(map[int]*job.Job)
+}
+
+// enter begins an Execute, which leave ends.
+func (r *registry) enter() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return errClosed()
+	}
+	r.calls.Add(1)
+	return nil
+}
+
+func (r *registry) leave() { r.calls.Done() }
+
+// reserve makes room for one more command and returns its number.
+func (r *registry) reserve() (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return 0, errClosed()
+	}
+	if len(r.live)+r.reserved >= MaxRunning {
+		return 0, fail(shared.CodeStart, "%d commands are running, which is the most allowed: wait for one, or kill a job (Check with AllJobs lists them)", MaxRunning)
+	}
+	r.reserved++
+	r.started++
+	return r.started, nil
+}
+
+// release gives up what reserve gave.
+func (r *registry) release() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unreserveLocked()
+}
+
+func (r *registry) unreserveLocked() {
+	if r.reserved--; r.reserved == 0 {
+		r.settled.Broadcast()
+	}
+}
+
+// running takes a command that has started in place of its reservation.
+func (r *registry) running(j *job.Job) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.live[j] = true
+	r.unreserveLocked()
+}
+
+// add makes a command a job. A finished job whose pid it has got is forgotten.
+func (r *registry) add(j *job.Job) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if old := r.jobs[j.PID]; old != nil {
+		r.forgetLocked(old)
+	}
+	r.jobs[j.PID] = j
+	if !r.live[j] {
+		r.retireLocked(j)
+	}
+}
+
+// ended takes note that nothing of a command lives any more.
+func (r *registry) ended(j *job.Job) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.live, j)
+	if r.jobs[j.PID] == j {
+		r.retireLocked(j)
+	}
+}
+
+// retireLocked keeps a finished job, and forgets the oldest one past the bound.
+func (r *registry) retireLocked(j *job.Job) {
+	r.finished = append(r.finished, j)
+	if len(r.finished) > MaxFinished {
+		r.forgetLocked(r.finished[0])
+	}
+}
+
+func (r *registry) forget(j *job.Job) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forgetLocked(j)
+}
+
+func (r *registry) forgetLocked(j *job.Job) {
+	if r.jobs[j.PID] == j {
+		delete(r.jobs, j.PID)
+	}
+	r.finished = slices.DeleteFunc(r.finished, func(f *job.Job) bool { return f == j })
+}
+
+// find returns the job with a pid.
+func (r *registry) find(pid int) (*job.Job, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, errClosed()
+	}
+	if j := r.jobs[pid]; j != nil {
+		return j, nil
+	}
+	return nil, fail(shared.CodeNotFound, "no job with pid %d: it was killed, or evicted after %d later ones, or its command ended within Execute (Check with AllJobs lists the jobs)", pid, MaxFinished)
+}
+
+// all returns every job in the order of their starts.
+func (r *registry) all() ([]*job.Job, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, errClosed()
+	}
+	var jobs []*job.Job
+	for _, j := range r.jobs {
+		jobs = append(jobs, j)
+	}
+	slices.SortFunc(jobs, func(a, b *job.Job) int {
+		return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.PID, b.PID))
+	})
+	return jobs, nil
+}
+
+// shut refuses everything from now on and returns what still runs.
+func (r *registry) shut() []*job.Job {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	for r.reserved > 0 {
+		r.settled.Wait()
+	}
+	var running []*job.Job
+	for j := range r.live {
+		running = append(running, j)
+	}
+	return running
+}

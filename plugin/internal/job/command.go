@@ -1,0 +1,32 @@
+package job
+
+import (
+	"os"
+
+	"bashplugin/plugin/internal/process"
+)
+
+// maxArgument is the longest argument that Linux takes, its final NUL included
+// (MAX_ARG_STRLEN).
+const maxArgument = 128 << 10
+
+// runScript is what bash runs in place of a command that is too long for an
+// argument: it reads the command from descriptor 3 and runs it as bash -c
+// would, with neither the descriptor nor the variable left.
+const runScript = `IFS= read -r -d "" <&3; exec 3<&-; eval "unset REPLY;$REPLY"`
+
+// arguments sets how bash gets the command. The file, nil for a short command,
+// is closed after the start.
+func arguments(spec *process.Spec, command string) (*os.File, error) {
+	spec.Args = []string{"bash", "-c", "--", command} // -- for a command that begins with - or +
+	if len(command) < maxArgument {
+		return nil, nil
+	}
+	script, err := process.TextFile(command)
+	if err != nil {
+		return nil, err
+	}
+	spec.Args[3] = runScript
+	spec.Files = append(spec.Files, script)
+	return script, nil
+}

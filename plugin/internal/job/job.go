@@ -1,0 +1,232 @@
+package job
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"bashplugin/plugin/internal/output"
+	"bashplugin/plugin/internal/process"
+	"bashplugin/shared"
+)
+
+// Starter starts a command's processes.
+type Starter func(process.Spec) (*process.Group, error)
+
+// Config is what a Job needs besides its request.
+type Config struct {
+	Start Starter
+	Logs  *output.Logs
+	Bash  string   // path of bash
+	Null  *os.File // open for reading, the command's stdin
+	Dir   string   // absolute
+	Env   []string
+	Name  string // of the log files, which end in .stdout.log and .stderr.log
+}
+
+// Job is one command, from its start to the end of the last process that it
+// left behind. It is safe for concurrent use.
+type Job struct {
+	PID     int
+	Started time.Time
+	req     shared.ExecuteRequest
+	dir     string
+
+	group          *process.Group
+	sources        []*source
+	stdout, stderr *output.Stream // stderr is nil where it is merged into stdout
+	live           *live
+
+	ended chan struct{} // bash has ended and what it wrote is read: outcome is set
+	over  chan struct{} // nothing of the job lives, everything is read
+
+	mu      sync.Mutex // guards what follows
+	cause   shared.Cause
+	outcome outcome
+}
+
+// outcome is how bash ended.
+type outcome struct {
+	ended    bool
+	status   process.Status
+	cause    shared.Cause // why this tool ended it, if it did
+	duration time.Duration
+}
+
+// Start starts a command. The request must be valid.
+func Start(cfg Config, req shared.ExecuteRequest) (*Job, error) {
+	j := &Job{req: req, dir: cfg.Dir, ended: make(chan struct{}), over: make(chan struct{})}
+	files, err := j.open(cfg)
+	if err == nil {
+		j.group, err = start(cfg, files, req.Command)
+	}
+	for _, f := range files[1:] {
+		f.Close() // the command has its own by now; stdout and stderr may be one file, or missing
+	}
+	if err != nil {
+		j.abandon()
+		return nil, err
+	}
+	j.PID, j.Started = j.group.PID, j.group.Started
+	for _, s := range j.sources {
+		go s.run()
+	}
+	go j.follow()
+	return j, nil
+}
+
+func start(cfg Config, files []*os.File, command string) (*process.Group, error) {
+	spec := process.Spec{Path: cfg.Bash, Dir: cfg.Dir, Env: cfg.Env, Files: files}
+	script, err := arguments(&spec, command)
+	if err != nil {
+		return nil, err
+	}
+	defer script.Close() // of a short command it is nil, and this does nothing
+	return cfg.Start(spec)
+}
+
+// open makes the pipes and what follows them. It returns the command's files.
+func (j *Job) open(cfg Config) ([]*os.File, error) {
+	stream := func(name string) *output.Stream {
+		limits := j.req.Limits
+		return output.NewStream(output.StreamConfig{Logs: cfg.Logs, Name: cfg.Name + name, Tail: limits.MaxBytes, Head: limits.Ends})
+	}
+	j.live = newLive(j.req.Stdout, j.req.Stderr)
+	j.stdout = stream(".stdout.log")
+	stdout, err := j.pipe(func(p []byte) {
+		j.live.put(j.req.Stdout, p)
+		_, _ = j.stdout.Write(p)
+	})
+	if err != nil || j.req.Merge {
+		return []*os.File{cfg.Null, stdout, stdout}, err
+	}
+	j.stderr = stream(".stderr.log")
+	stderr, err := j.pipe(func(p []byte) {
+		j.live.put(j.req.Stderr, p)
+		_, _ = j.stderr.Write(p)
+	})
+	return []*os.File{cfg.Null, stdout, stderr}, err
+}
+
+func (j *Job) pipe(sink func([]byte)) (*os.File, error) {
+	s, write, err := newSource(sink)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a pipe: %w", err)
+	}
+	j.sources = append(j.sources, s)
+	return write, nil
+}
+
+// abandon gives up what a command that did not start would have used.
+func (j *Job) abandon() {
+	for _, s := range j.sources {
+		s.file.Close()
+	}
+	j.live.end()
+}
+
+// follow sees the command through.
+func (j *Job) follow() {
+	<-j.group.Exited()
+	duration := time.Since(j.Started)
+	for _, s := range j.sources {
+		s.drain()
+	}
+	left := j.group.LeftBehind() && len(j.group.Members()) > 0
+	if !left {
+		j.finish()
+	}
+	j.mu.Lock()
+	j.outcome = outcome{ended: true, status: j.group.Status(), cause: j.cause, duration: duration}
+	j.mu.Unlock()
+	if !left {
+		close(j.over)
+	}
+	close(j.ended)
+	if left {
+		<-j.group.Gone()
+		j.finish()
+		close(j.over)
+	}
+}
+
+// finish reads the rest and closes the streams. Nothing of the job lives, so
+// that nobody is harmed where a pipe has another writer still.
+func (j *Job) finish() {
+	for _, s := range j.sources {
+		s.drain()
+		s.close()
+	}
+	_ = j.stdout.Close()
+	if j.stderr != nil {
+		_ = j.stderr.Close()
+	}
+	j.live.end()
+}
+
+// Ended is closed when bash has ended and everything it wrote was read.
+func (j *Job) Ended() <-chan struct{} { return j.ended }
+
+// HasEnded reports whether Ended is closed.
+func (j *Job) HasEnded() bool {
+	select {
+	case <-j.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// Over is closed when, besides, everything it left behind has ended.
+func (j *Job) Over() <-chan struct{} { return j.over }
+
+// Running reports whether bash or something it left behind lives.
+func (j *Job) Running() bool {
+	select {
+	case <-j.over:
+		return false
+	default:
+		return true
+	}
+}
+
+// HasOutput reports whether the command has written anything.
+func (j *Job) HasOutput() bool {
+	return j.stdout.Written() || j.stderr != nil && j.stderr.Written()
+}
+
+// OutputChanged returns channels that are closed when more was written; the
+// second is nil where the streams are merged.
+func (j *Job) OutputChanged() (stdout, stderr <-chan struct{}) {
+	if j.stderr != nil {
+		stderr = j.stderr.Changed()
+	}
+	return j.stdout.Changed(), stderr
+}
+
+// Keep makes the logs, for a job that others will look at later.
+func (j *Job) Keep() {
+	j.stdout.Keep()
+	if j.stderr != nil {
+		j.stderr.Keep()
+	}
+}
+
+// End ends the job's processes: sig, and after grace SIGKILL. It returns when
+// nothing lives and everything is read, or when the kernel does not let a
+// process go.
+func (j *Job) End(cause shared.Cause, sig syscall.Signal, grace time.Duration) {
+	j.mu.Lock()
+	if j.cause == "" {
+		j.cause = cause
+	}
+	j.mu.Unlock()
+	if j.group.End(sig, grace) {
+		<-j.over
+	}
+}
+
+// Settle waits for the live copy, as far as its reader keeps up.
+func (j *Job) Settle() { j.live.settle() }

@@ -1,0 +1,95 @@
+package job
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"bashplugin/plugin/internal/output"
+	"bashplugin/shared"
+)
+
+// Result accounts for the job: all output so far, or only what no Result has
+// shown. Either counts as shown.
+func (j *Job) Result(limits shared.Limits, all bool) *shared.Result {
+	r := j.Summary()
+	r.Stdout = j.stdout.Show(limits, all)
+	if j.stderr != nil {
+		r.Stderr = j.stderr.Show(limits, all)
+	}
+	return r
+}
+
+// Summary accounts for the job without its output.
+func (j *Job) Summary() *shared.Result {
+	r := &shared.Result{
+		PID:      j.PID,
+		Command:  j.req.Command,
+		Dir:      j.dir,
+		Status:   shared.StatusRunning,
+		ExitCode: -1,
+		Started:  j.Started,
+		Duration: time.Since(j.Started),
+	}
+	j.mu.Lock()
+	o := j.outcome
+	j.mu.Unlock()
+	if !o.ended {
+		return r
+	}
+	r.ExitCode, r.Duration = o.status.Code, o.duration
+	if o.status.Signal != 0 {
+		r.Signal = unix.SignalName(o.status.Signal)
+	}
+	r.Status, r.Cause = status(o)
+	for _, p := range j.group.Members() {
+		r.Leftover = append(r.Leftover, shared.Process{PID: p.PID, Command: p.Command})
+	}
+	slices.SortFunc(r.Leftover, func(a, b shared.Process) int { return a.PID - b.PID })
+	return r
+}
+
+func status(o outcome) (shared.Status, shared.Cause) {
+	switch {
+	case o.cause != "":
+		return shared.StatusKilled, o.cause
+	case o.status.Code == 0:
+		return shared.StatusCompleted, ""
+	}
+	return shared.StatusFailed, ""
+}
+
+// Watch looks for text that no Result had shown when it was made.
+type Watch struct {
+	streams []*output.Watch
+}
+
+// Watch begins to look for re in the output.
+func (j *Job) Watch(re *regexp.Regexp) *Watch {
+	w := &Watch{streams: []*output.Watch{j.stdout.Watch(re)}}
+	if j.stderr != nil {
+		w.streams = append(w.streams, j.stderr.Watch(re))
+	}
+	return w
+}
+
+// Match looks at what has come since the last call.
+func (w *Watch) Match() bool {
+	return slices.ContainsFunc(w.streams, (*output.Watch).Match)
+}
+
+// Log describes the job for a log line, without its output.
+func (j *Job) Log() []any {
+	r := j.Summary()
+	fields := []any{"pid", r.PID, "mode", j.req.Mode, "status", r.Status, "exit_code", r.ExitCode, "duration", r.Duration.Round(time.Microsecond).String()}
+	if r.Signal != "" {
+		fields = append(fields, "signal", r.Signal)
+	}
+	if r.Cause != "" {
+		fields = append(fields, "cause", strings.ToLower(string(r.Cause)))
+	}
+	return fields
+}

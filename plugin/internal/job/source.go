@@ -1,0 +1,131 @@
+package job
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	bufferSize = 64 << 10
+	pipeSize   = 1 << 20 // asked for once a command fills its pipe; the most an ordinary user gets
+)
+
+// buffers are those of the sources that have something to read: an idle
+// command holds none.
+var buffers = sync.Pool{New: func() any { return new([pipeSize / 4]byte) }}
+
+// source is the reading end of a command's pipe. A goroutine reads it until
+// its end of file; drain may read beside it.
+type source struct {
+	file *os.File
+	conn syscall.RawConn
+	done chan struct{} // closed at the end of file, or once it is closed
+
+	mu    sync.Mutex // held during a read and what is done with its bytes; guards what follows
+	sink  func([]byte)
+	total int64
+	large bool // the pipe was made larger
+	eof   bool
+}
+
+// newSource makes a pipe and returns its writing end.
+func newSource(sink func([]byte)) (*source, *os.File, error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	conn, err := read.SyscallConn()
+	if err != nil {
+		read.Close()
+		write.Close()
+		return nil, nil, err
+	}
+	return &source{file: read, conn: conn, sink: sink, done: make(chan struct{})}, write, nil
+}
+
+// run reads until the end of file.
+func (s *source) run() {
+	defer close(s.done)
+	_ = s.conn.Read(func(fd uintptr) bool {
+		for {
+			if n, err := s.read(int(fd)); n <= 0 {
+				return !errors.Is(err, syscall.EAGAIN)
+			}
+		}
+	})
+	s.file.Close()
+}
+
+// read moves what one read gives to the sink. At the end of file n is 0 and
+// the error nil.
+func (s *source) read(fd int) (n int, err error) {
+	buffer := buffers.Get().(*[pipeSize / 4]byte)
+	defer buffers.Put(buffer)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.eof {
+		return 0, nil
+	}
+	size := bufferSize
+	if s.large {
+		size = len(buffer)
+	}
+	for {
+		n, err = syscall.Read(fd, buffer[:size])
+		if !errors.Is(err, syscall.EINTR) {
+			break
+		}
+	}
+	if n <= 0 {
+		s.eof = err == nil
+		return n, err
+	}
+	s.total += int64(n)
+	s.sink(buffer[:n])
+	if n == bufferSize && !s.large {
+		s.large = true
+		enlargePipe(fd, pipeSize)
+	}
+	return n, nil
+}
+
+// drain reads what is in the pipe at this moment, and does not wait for more:
+// a process that goes on writing does not hold it up.
+func (s *source) drain() {
+	_ = s.conn.Control(func(fd uintptr) {
+		for target := s.written(int(fd)); s.taken() < target; {
+			if n, _ := s.read(int(fd)); n <= 0 {
+				return
+			}
+		}
+	})
+}
+
+// written returns how many bytes have entered the pipe so far.
+func (s *source) written(fd int) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pending, err := unix.IoctlGetInt(fd, pendingRequest)
+	if err != nil {
+		return s.total
+	}
+	return s.total + int64(pending)
+}
+
+// taken returns how many bytes have left it.
+func (s *source) taken() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.total
+}
+
+// close stops reading. The pipe must have no writer left: one would be killed
+// by SIGPIPE.
+func (s *source) close() {
+	_ = s.file.Close()
+	<-s.done
+}

@@ -1,0 +1,173 @@
+package output
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Defaults of LogsConfig.
+const (
+	DefaultMaxLogBytes     = 256 << 20
+	DefaultMaxSessionBytes = 2 << 30
+	DefaultRetention       = 24 * time.Hour
+)
+
+// LogsConfig says where a session keeps its logs and how much they may grow.
+type LogsConfig struct {
+	Dir             string        // holds the sessions' folders; "": a private folder for the user below os.TempDir
+	MaxBytes        int64         // of one log; 0: DefaultMaxLogBytes
+	MaxSessionBytes int64         // of all logs of the session; 0: DefaultMaxSessionBytes
+	Retention       time.Duration // how long logs outlive their session; 0: DefaultRetention; negative: not at all
+}
+
+// Logs is a session's folder of logs. The folder, with mode 0700, is made for
+// the first log, so that a session without one leaves nothing behind. It is
+// safe for concurrent use.
+type Logs struct {
+	cfg  LogsConfig
+	left atomic.Int64 // bytes that the session may still write
+
+	mu     sync.Mutex // guards what follows
+	folder string
+	lock   *os.File // held while the session lives
+	closed bool
+}
+
+// NewLogs makes nothing on disk yet.
+func NewLogs(cfg LogsConfig) *Logs {
+	if cfg.Dir == "" {
+		cfg.Dir = DefaultLogDir()
+	}
+	if cfg.MaxBytes == 0 {
+		cfg.MaxBytes = DefaultMaxLogBytes
+	}
+	if cfg.MaxSessionBytes == 0 {
+		cfg.MaxSessionBytes = DefaultMaxSessionBytes
+	}
+	if cfg.Retention == 0 {
+		cfg.Retention = DefaultRetention
+	}
+	l := &Logs{cfg: cfg}
+	l.left.Store(cfg.MaxSessionBytes)
+	return l
+}
+
+// DefaultLogDir is the folder that holds the sessions' folders of this user.
+func DefaultLogDir() string {
+	return filepath.Join(os.TempDir(), fmt.Sprintf("bash-plugin-%d", os.Getuid()))
+}
+
+// create makes a new, empty log, never over or through anything that exists.
+func (l *Logs) create(name string) (*Log, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, errors.New("no log: the session has ended")
+	}
+	for range 2 { // a folder that somebody removed is made again
+		if err := l.open(); err != nil {
+			return nil, fmt.Errorf("no log: %w", err)
+		}
+		path := filepath.Join(l.folder, name)
+		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
+		if err == nil {
+			return &Log{logs: l, file: file, path: path}, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("no log: %w", err)
+		}
+		l.lock.Close()
+		l.lock = nil
+	}
+	return nil, errors.New("no log: its folder is removed again and again")
+}
+
+// open makes the session's folder where there is none.
+func (l *Logs) open() error {
+	if l.lock != nil {
+		return nil
+	}
+	if err := privateDir(l.cfg.Dir); err != nil {
+		return err
+	}
+	folder, err := os.MkdirTemp(l.cfg.Dir, sessionPrefix)
+	if err != nil {
+		return err
+	}
+	lock, err := lockSession(folder, l.cfg.Retention)
+	if err != nil {
+		os.RemoveAll(folder)
+		return err
+	}
+	l.folder, l.lock = folder, lock
+	return nil
+}
+
+// privateDir makes dir with mode 0700 where it does not exist. The default
+// folder has a name that anybody can guess: there it also refuses one that
+// somebody else made.
+func privateDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if dir != DefaultLogDir() {
+		return nil
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.IsDir() || int(stat.Uid) != os.Getuid() || info.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("%s is not a private folder of this user; remove it, or set another log directory", dir)
+	}
+	return nil
+}
+
+// Folder returns the session's folder, "" where no log was made.
+func (l *Logs) Folder() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.folder
+}
+
+// Close ends the session's hold on its folder and, with a negative retention,
+// removes it.
+func (l *Logs) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	if l.lock == nil {
+		return nil
+	}
+	var err error
+	if l.cfg.Retention < 0 {
+		err = os.RemoveAll(l.folder)
+	}
+	return errors.Join(err, l.lock.Close())
+}
+
+// allow says how many of n bytes a log of the given size may take, and what
+// stops it where these are not all. The bytes are taken off the session's
+// bound.
+func (l *Logs) allow(size int64, n int) (allowed int, reason string) {
+	allowed = n
+	if left := l.cfg.MaxBytes - size; int64(allowed) > left {
+		allowed, reason = int(max(0, left)), fmt.Sprintf("a log may hold %d bytes (MaxLogBytes)", l.cfg.MaxBytes)
+	}
+	if left := l.left.Add(int64(-allowed)); left < 0 {
+		over := int(min(int64(allowed), -left))
+		l.giveBack(over)
+		allowed, reason = allowed-over, fmt.Sprintf("the session's logs may hold %d bytes (MaxSessionLogBytes)", l.cfg.MaxSessionBytes)
+	}
+	return allowed, reason
+}
+
+func (l *Logs) giveBack(n int) { l.left.Add(int64(n)) }

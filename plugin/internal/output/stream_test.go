@@ -1,0 +1,290 @@
+package output
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
+)
+
+var defaults = shared.Limits{MaxLines: shared.DefaultMaxLines, MaxBytes: shared.DefaultMaxBytes}
+
+func newTestStream(t *testing.T, logs LogsConfig, cfg StreamConfig) *Stream {
+	t.Helper()
+	if logs.Dir == "" {
+		logs.Dir = t.TempDir()
+	}
+	cfg.Logs, cfg.Name = NewLogs(logs), "1.log"
+	t.Cleanup(func() { cfg.Logs.Close() })
+	s := NewStream(cfg)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func write(t *testing.T, s *Stream, text string) {
+	t.Helper()
+	n, err := s.Write([]byte(text))
+	require.NoError(t, err)
+	require.Equal(t, len(text), n)
+}
+
+func readLog(t *testing.T, out shared.Output) string {
+	t.Helper()
+	require.NotEmpty(t, out.Path)
+	text, err := os.ReadFile(out.Path)
+	require.NoError(t, err)
+	return string(text)
+}
+
+func TestStreamThatFitsIsShownWholeWithoutALog(t *testing.T) {
+	s := newTestStream(t, LogsConfig{}, StreamConfig{})
+	write(t, s, "hello\nworld")
+	s.Close()
+	out := s.Show(defaults, false)
+	assert.Equal(t, shared.Output{Content: "hello\nworld", TotalLines: 2, TotalBytes: 11, OutputLines: 2, OutputBytes: 11}, out)
+}
+
+func TestStreamPastALimitHasALogWithEverything(t *testing.T) {
+	for name, limits := range map[string]shared.Limits{
+		"lines": {MaxLines: 10, MaxBytes: 51200},
+		"bytes": {MaxLines: -1, MaxBytes: 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newTestStream(t, LogsConfig{}, StreamConfig{})
+			var all strings.Builder
+			for i := range 1000 {
+				fmt.Fprintf(&all, "line %d\n", i)
+			}
+			write(t, s, all.String())
+			s.Close()
+			out := s.Show(limits, false)
+			assert.True(t, out.Truncated)
+			assert.Equal(t, name, out.TruncatedBy)
+			assert.True(t, strings.HasSuffix(all.String(), "\n"+out.Content))
+			assert.EqualValues(t, 1000, out.TotalLines)
+			assert.EqualValues(t, all.Len(), out.TotalBytes)
+			assert.Equal(t, strings.Count(out.Content, "\n"), out.OutputLines)
+			assert.Equal(t, len(out.Content), out.OutputBytes)
+			assert.Equal(t, all.String(), readLog(t, out))
+		})
+	}
+}
+
+func TestStreamCountsExactlyHoweverMuchIsWritten(t *testing.T) {
+	s := newTestStream(t, LogsConfig{}, StreamConfig{})
+	chunk := strings.Repeat("a line of text\n", 1000)
+	for range 1000 {
+		write(t, s, chunk)
+	}
+	write(t, s, "unfinished")
+	out := s.Show(defaults, false)
+	assert.EqualValues(t, 1_000_001, out.TotalLines)
+	assert.EqualValues(t, 15_000_010, out.TotalBytes)
+	assert.True(t, strings.HasSuffix(out.Content, "unfinished"))
+	s.Close()
+	info, err := os.Stat(out.Path)
+	require.NoError(t, err)
+	assert.EqualValues(t, 15_000_010, info.Size())
+}
+
+func TestStreamShowsEachByteOnce(t *testing.T) {
+	s := newTestStream(t, LogsConfig{}, StreamConfig{})
+	s.Keep()
+	for _, step := range []struct{ in, want string }{
+		{"one\ntw", "one\ntw"},
+		{"o\n", "o\n"},
+		{"", ""},
+		{"prompt> ", "prompt> "},
+		{"yes\n", "yes\n"},
+		{"10%", "10%"},
+		{"\r20%", "20%"},
+		{"\r30%\ndone\n", "30%\ndone\n"},
+	} {
+		write(t, s, step.in)
+		assert.Equal(t, step.want, s.Show(defaults, false).Content, "after %q", step.in)
+	}
+	assert.Equal(t, "one\ntwo\nprompt> yes\n30%\ndone\n", s.Show(defaults, true).Content)
+	assert.Empty(t, s.Show(defaults, false).Content, "All counts as shown")
+}
+
+func TestStreamThatWasCutNeverShowsTheRest(t *testing.T) {
+	s := newTestStream(t, LogsConfig{}, StreamConfig{})
+	s.Keep()
+	write(t, s, "1\n2\n3\n4\n")
+	limits := shared.Limits{MaxLines: 2, MaxBytes: 100}
+	out := s.Show(limits, false)
+	assert.Equal(t, "3\n4\n", out.Content)
+	assert.True(t, out.Truncated)
+	write(t, s, "5\n")
+	out = s.Show(limits, false)
+	assert.Equal(t, "5\n", out.Content)
+	assert.False(t, out.Truncated)
+	assert.EqualValues(t, 5, out.TotalLines, "of the whole stream")
+}
+
+func TestStreamKeepsBothEnds(t *testing.T) {
+	var all strings.Builder
+	for i := range 40000 {
+		fmt.Fprintf(&all, "línea %d\n", i)
+	}
+	limits := shared.Limits{MaxLines: -1, MaxBytes: 128 << 10, Ends: 4 << 10}
+	s := newTestStream(t, LogsConfig{}, StreamConfig{Tail: limits.MaxBytes, Head: limits.Ends})
+	write(t, s, all.String())
+	s.Close()
+	out := s.Show(limits, false)
+	assert.True(t, out.Truncated)
+	assert.True(t, strings.HasPrefix(all.String(), out.Head))
+	assert.True(t, strings.HasSuffix(all.String(), out.Content))
+	for _, end := range []string{out.Head, out.Content} {
+		assert.True(t, utf8.ValidString(end))
+		assert.InDelta(t, limits.Ends, len(end), utf8.UTFMax)
+	}
+	assert.Equal(t, out.OutputBytes, len(out.Head)+len(out.Content))
+	assert.Equal(t, all.String(), readLog(t, out))
+
+	all.Reset()
+	s = newTestStream(t, LogsConfig{}, StreamConfig{Tail: limits.MaxBytes, Head: limits.Ends})
+	write(t, s, strings.Repeat("x", limits.MaxBytes))
+	out = s.Show(limits, false)
+	assert.False(t, out.Truncated, "exactly the limit")
+	assert.Len(t, out.Content, limits.MaxBytes)
+	assert.Empty(t, out.Head)
+}
+
+func TestStreamShowsMoreThanItsTailFromTheLog(t *testing.T) {
+	s := newTestStream(t, LogsConfig{}, StreamConfig{})
+	all := strings.Repeat("0123456789abcde\n", 20000)
+	write(t, s, all)
+	out := s.Show(shared.Limits{MaxLines: -1, MaxBytes: 200_000}, true)
+	assert.Equal(t, all[len(all)-200_000:], out.Content)
+	out = s.Show(shared.Limits{MaxLines: -1, MaxBytes: shared.MaxMaxBytes}, true)
+	assert.Equal(t, all, out.Content)
+	assert.False(t, out.Truncated)
+}
+
+func TestLogStopsAtItsBoundAndTheStreamGoesOn(t *testing.T) {
+	for name, cfg := range map[string]LogsConfig{
+		"MaxLogBytes":        {MaxBytes: 100_001},
+		"MaxSessionLogBytes": {MaxSessionBytes: 100_001},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newTestStream(t, cfg, StreamConfig{})
+			line := strings.Repeat("語", 33) + "\n"
+			for range 10_000 {
+				write(t, s, line)
+			}
+			s.Close()
+			out := s.Show(defaults, false)
+			assert.Contains(t, out.PathError, name)
+			assert.EqualValues(t, 10_000, out.TotalLines)
+			assert.True(t, strings.HasSuffix(out.Content, line))
+			log := readLog(t, out)
+			assert.InDelta(t, 100_001, len(log), 3)
+			assert.True(t, utf8.ValidString(log), "a rune was cut")
+			assert.True(t, strings.HasPrefix(strings.Repeat(line, 10_000), log), "an unbroken beginning")
+		})
+	}
+}
+
+func TestLogThatCannotBeMadeIsReported(t *testing.T) {
+	file := t.TempDir() + "/file"
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	s := newTestStream(t, LogsConfig{Dir: file + "/below"}, StreamConfig{})
+	write(t, s, strings.Repeat("x\n", 100_000))
+	s.Close()
+	out := s.Show(defaults, false)
+	assert.Empty(t, out.Path)
+	assert.NotEmpty(t, out.PathError)
+	assert.EqualValues(t, 100_000, out.TotalLines)
+	assert.Equal(t, 2000, out.OutputLines)
+}
+
+func TestLogThatIsRemovedIsReported(t *testing.T) {
+	s := newTestStream(t, LogsConfig{}, StreamConfig{})
+	s.Keep()
+	write(t, s, "text\n")
+	require.NoError(t, os.Remove(s.Show(defaults, true).Path))
+	out := s.Show(defaults, true)
+	assert.Equal(t, "text\n", out.Content)
+	assert.NotEmpty(t, out.PathError)
+}
+
+func TestWatchFindsAMatchAcrossChunks(t *testing.T) {
+	s := newTestStream(t, LogsConfig{}, StreamConfig{})
+	w := s.Watch(regexp.MustCompile(`ready to \w+ connections`))
+	for _, chunk := range []string{"booting\nserver re", "ady", " to accept conn"} {
+		write(t, s, chunk)
+		assert.False(t, w.Match(), "after %q", chunk)
+	}
+	write(t, s, "ections") // the line is not finished
+	assert.True(t, w.Match())
+}
+
+func TestWatchLooksOnlyAtWhatIsNew(t *testing.T) {
+	s := newTestStream(t, LogsConfig{}, StreamConfig{})
+	write(t, s, "ready\nPass")
+	s.Show(defaults, false)
+	old, prompt := s.Watch(regexp.MustCompile(`ready`)), s.Watch(regexp.MustCompile(`Password: `))
+	assert.False(t, old.Match(), "it was shown")
+	write(t, s, "word: ")
+	assert.False(t, old.Match())
+	assert.True(t, prompt.Match(), "its end was not shown")
+	write(t, s, "\nready\n")
+	assert.True(t, old.Match())
+}
+
+func TestWatchThatFallsBehindReadsTheLog(t *testing.T) {
+	s := newTestStream(t, LogsConfig{}, StreamConfig{})
+	w := s.Watch(regexp.MustCompile(`needle`))
+	noise := strings.Repeat("hay hay hay hay\n", 10_000)
+	write(t, s, noise+"need")
+	write(t, s, "le\n"+noise)
+	write(t, s, noise)
+	assert.True(t, w.Match())
+	assert.False(t, s.Watch(regexp.MustCompile(`nothing like it`)).Match())
+}
+
+func TestManyMayLookWhileTheStreamIsWritten(t *testing.T) {
+	s := newTestStream(t, LogsConfig{}, StreamConfig{})
+	s.Keep()
+	var wg sync.WaitGroup
+	for range 3 {
+		w := s.Watch(regexp.MustCompile(`(?m)^19999$`))
+		wg.Go(func() {
+			for changed := s.Changed(); !w.Match(); changed = s.Changed() {
+				<-changed
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 20_000 {
+			fmt.Fprintf(s, "%d\n", i)
+		}
+		s.Close()
+	}()
+	var shown, want strings.Builder
+	for running := true; running; {
+		changed := s.Changed()
+		select {
+		case <-done:
+			running = false
+		case <-changed:
+		}
+		shown.WriteString(s.Show(shared.Limits{MaxLines: -1, MaxBytes: shared.MaxMaxBytes}, false).Content)
+	}
+	for i := range 20_000 {
+		fmt.Fprintf(&want, "%d\n", i)
+	}
+	assert.True(t, want.String() == shown.String(), "each byte once")
+	wg.Wait()
+}

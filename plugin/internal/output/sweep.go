@@ -1,0 +1,88 @@
+package output
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	sessionPrefix = "session-"
+	lockName      = ".lock" // its content is the session's retention
+)
+
+// lockSession marks a folder as that of a live session for as long as the
+// returned file is open in some process.
+func lockSession(folder string, retention time.Duration) (*os.File, error) {
+	lock, err := os.OpenFile(filepath.Join(folder, lockName), os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil {
+		_, err = lock.WriteString(retention.String())
+	}
+	if err != nil {
+		lock.Close()
+		return nil, err
+	}
+	return lock, nil
+}
+
+// Sweep removes the folders that dead sessions left below dir ("": the
+// default folder) longer ago than their retention, and never a live session's.
+func Sweep(dir string) {
+	if dir == "" {
+		dir = DefaultLogDir()
+	}
+	folders, _ := filepath.Glob(filepath.Join(dir, sessionPrefix+"*"))
+	for _, folder := range folders {
+		sweepSession(folder, time.Now())
+	}
+}
+
+func sweepSession(folder string, now time.Time) {
+	info, err := os.Lstat(folder)
+	if err != nil || !info.IsDir() || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Getuid()) {
+		return
+	}
+	lock, err := os.OpenFile(filepath.Join(folder, lockName), os.O_RDWR|syscall.O_NOFOLLOW, 0)
+	if err != nil { // a session that is just starting, or something else
+		if now.Sub(lastChange(folder)) > DefaultRetention {
+			os.RemoveAll(folder)
+		}
+		return
+	}
+	defer lock.Close()
+	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		return
+	}
+	content, _ := io.ReadAll(io.LimitReader(lock, 64))
+	retention, err := time.ParseDuration(strings.TrimSpace(string(content)))
+	if err != nil {
+		retention = DefaultRetention
+	}
+	if now.Sub(lastChange(folder)) > retention {
+		os.RemoveAll(folder)
+	}
+}
+
+// lastChange is when something in folder was last written.
+func lastChange(folder string) time.Time {
+	var last time.Time
+	entries, _ := os.ReadDir(folder)
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && info.ModTime().After(last) {
+			last = info.ModTime()
+		}
+	}
+	if last.IsZero() {
+		if info, err := os.Lstat(folder); err == nil {
+			last = info.ModTime()
+		}
+	}
+	return last
+}

@@ -1,0 +1,58 @@
+package output
+
+// tail keeps the last bytes of a stream. Positions are those of the whole
+// stream, so that a reader who fell behind sees it by start. Memory grows with
+// the stream up to max and then stays.
+type tail struct {
+	buf []byte // a ring once len(buf) == max; the byte at position p is buf[p%len(buf)]
+	max int
+	end int64 // bytes ever written
+}
+
+const minTail = 4 << 10 // first allocation
+
+// start is the position of the oldest byte kept.
+func (t *tail) start() int64 { return max(0, t.end-int64(len(t.buf))) }
+
+func (t *tail) write(p []byte) {
+	t.grow(len(p))
+	size := len(t.buf)
+	if skip := len(p) - size; skip > 0 {
+		t.end += int64(skip)
+		p = p[skip:]
+	}
+	for len(p) > 0 {
+		n := copy(t.buf[t.end%int64(size):], p)
+		t.end += int64(n)
+		p = p[n:]
+	}
+}
+
+// grow makes room for n more bytes. Until max is reached nothing has been
+// overwritten, so that the content starts at the buffer's beginning.
+func (t *tail) grow(n int) {
+	need := t.end + int64(n)
+	if need <= int64(len(t.buf)) || len(t.buf) == t.max {
+		return
+	}
+	size := max(len(t.buf), min(minTail, t.max))
+	for int64(size) < need && size < t.max {
+		size *= 2
+	}
+	buf := make([]byte, min(size, t.max))
+	copy(buf, t.buf[:t.end])
+	t.buf = buf
+}
+
+// appendFrom appends the bytes from position from on, at most n of them, to
+// dst. A position before start is not kept: the caller checks.
+func (t *tail) appendFrom(dst []byte, from int64, n int) []byte {
+	for n = min(n, int(t.end-from)); n > 0; {
+		i := int(from % int64(len(t.buf)))
+		part := t.buf[i:min(i+n, len(t.buf))]
+		dst = append(dst, part...)
+		from += int64(len(part))
+		n -= len(part)
+	}
+	return dst
+}

@@ -1,0 +1,72 @@
+package output
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// Values of shared.Output.TruncatedBy.
+const (
+	byLines = "lines"
+	byBytes = "bytes"
+)
+
+// cut is the end of a text that fits its limits.
+type cut struct {
+	from    int    // the text from here on is kept
+	by      string // the limit that was hit first, looking back from the end; "" where nothing was cut
+	partial bool   // what is kept is the end of one line
+}
+
+// cutTail finds the longest suffix of text that has at most maxLines lines
+// (negative: no limit) and at most maxBytes bytes and begins where a line
+// does. Where the last line alone is longer than maxBytes it keeps that line's
+// end instead, from the first whole rune on. A newline counts as part of the
+// line that it ends.
+//
+// whole says that text begins where the stream's part to show begins;
+// otherwise earlier bytes are gone already and text begins amid a line.
+func cutTail(text []byte, whole bool, maxLines, maxBytes int) cut {
+	from := len(text)
+	for lines := 0; from > 0; lines++ {
+		if lines == maxLines {
+			return cut{from: from, by: byLines}
+		}
+		start := bytes.LastIndexByte(text[:from-1], '\n') + 1
+		if len(text)-start > maxBytes || start == 0 && !whole {
+			if lines > 0 {
+				return cut{from: from, by: byBytes}
+			}
+			return cut{from: runeStart(text, max(0, len(text)-maxBytes)), by: byBytes, partial: true}
+		}
+		from = start
+	}
+	return cut{}
+}
+
+// runeStart returns the position of the first rune that starts at i or later.
+func runeStart(text []byte, i int) int {
+	for i < len(text) && !utf8.RuneStart(text[i]) {
+		i++
+	}
+	return i
+}
+
+// runeEnd returns the end of the last rune that ends at i or earlier.
+func runeEnd(text []byte, i int) int {
+	for i > 0 && i < len(text) && !utf8.RuneStart(text[i]) {
+		i--
+	}
+	return i
+}
+
+// countLines counts lines; a line without a newline at the end is one too.
+func countLines(text []byte) int {
+	n := bytes.Count(text, newline)
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		n++
+	}
+	return n
+}
+
+var newline = []byte{'\n'}

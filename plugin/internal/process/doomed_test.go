@@ -1,0 +1,97 @@
+package process_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/plugin/internal/process"
+)
+
+// doomedEnv makes this program a process that starts a guardian and the
+// commands in the variable, and waits to be killed.
+const doomedEnv = "PROCESS_TEST_DOOMED"
+
+type doom struct {
+	Commands []string
+	Sweep    bool // sweep after the start of each, as the plugin does every now and then
+	Duties   process.Duties
+}
+
+func runDoomed() {
+	var d doom
+	if err := json.Unmarshal([]byte(os.Getenv(doomedEnv)), &d); err != nil {
+		panic(err)
+	}
+	os.Unsetenv(doomedEnv)
+	record, err := process.StartGuardian(d.Duties)
+	if err != nil {
+		panic(err)
+	}
+	table := process.NewTable(record)
+	null, _ := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	for _, text := range d.Commands {
+		if _, err := table.Start(spec(text, null, os.NewFile(3, "tell"))); err != nil {
+			panic(err)
+		}
+	}
+	go func() {
+		for d.Sweep {
+			table.Sweep()
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	if !table.Close(syscall.SIGKILL, 0) {
+		os.Exit(3)
+	}
+}
+
+// doomed is such a process.
+type doomed struct {
+	*command
+	cmd    *exec.Cmd
+	stdin  io.Closer
+	stderr *os.File // at its end of file the guardian has ended
+}
+
+func startDoomed(t *testing.T, d doom) *doomed {
+	t.Helper()
+	text, err := json.Marshal(d)
+	require.NoError(t, err)
+	tell, tellThere, err := os.Pipe()
+	require.NoError(t, err)
+	stderr, stderrThere, err := os.Pipe()
+	require.NoError(t, err)
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), doomedEnv+"="+string(text))
+	cmd.Stderr = stderrThere
+	cmd.ExtraFiles = []*os.File{tellThere}
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	tellThere.Close()
+	stderrThere.Close()
+	t.Cleanup(func() { tell.Close(); stderr.Close() })
+	return &doomed{&command{nil, t, bufio.NewReader(tell)}, cmd, stdin, stderr}
+}
+
+// guardianEnds waits for the guardian's end and returns what it and the
+// process wrote to stderr.
+func (d *doomed) guardianEnds() string {
+	d.t.Helper()
+	require.NoError(d.t, d.stderr.SetReadDeadline(time.Now().Add(patience)))
+	text, err := io.ReadAll(d.stderr)
+	require.NoError(d.t, err, "the guardian still works")
+	return string(text)
+}
+
+func (d *doomed) String() string { return fmt.Sprint(d.cmd.Process.Pid) }

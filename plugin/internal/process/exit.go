@@ -1,0 +1,58 @@
+package process
+
+import (
+	"errors"
+	"syscall"
+	"time"
+)
+
+// wait reaps a child, waiting for its end where it lives.
+func wait(pid int) Status {
+	var status syscall.WaitStatus
+	for {
+		_, err := syscall.Wait4(pid, &status, 0, nil)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err != nil {
+			return Status{Code: -1} // somebody else reaped it
+		}
+		break
+	}
+	if status.Signaled() {
+		return Status{Code: 128 + int(status.Signal()), Signal: status.Signal()}
+	}
+	return Status{Code: status.ExitStatus()}
+}
+
+// reap reaps a child that has ended.
+func reap(pid int) {
+	var status syscall.WaitStatus
+	_, _ = syscall.Wait4(pid, &status, syscall.WNOHANG, nil)
+}
+
+// exists reports whether pid is a process, be it a dead one.
+func exists(pid int) bool {
+	_, err := stat(pid)
+	return err == nil
+}
+
+// still reports whether p lives and its pid was not reused.
+func still(p info) bool {
+	now, err := stat(p.pid)
+	return err == nil && now.start == p.start && !now.dead
+}
+
+// sendByPID signals a process where there is no safer way.
+func sendByPID(p info, sig syscall.Signal) {
+	if still(p) {
+		_ = syscall.Kill(p.pid, sig)
+	}
+}
+
+// pollStill waits for a process's end where nothing tells of it.
+func pollStill(p info) {
+	for still(p) {
+		time.Sleep(10 * time.Millisecond)
+	}
+}

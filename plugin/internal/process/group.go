@@ -1,0 +1,164 @@
+package process
+
+import (
+	"os"
+	"syscall"
+	"time"
+)
+
+// Spec says what to start.
+type Spec struct {
+	Path  string // of the program
+	Args  []string
+	Dir   string
+	Env   []string
+	Files []*os.File // stdin, stdout, stderr, and from 3 on whatever else it gets
+}
+
+// Status is how a process ended.
+type Status struct {
+	Code   int            // 128+n after signal n
+	Signal syscall.Signal // that ended it; 0 where it exited by itself
+}
+
+// Info names a live process.
+type Info struct {
+	PID     int
+	Command string // its command line
+}
+
+// Group is one command and everything that descends from it. It is safe for
+// concurrent use.
+type Group struct {
+	PID     int // of the leader; also its session and process group
+	Started time.Time
+
+	table  *Table
+	token  string // in the environment of every process of the group
+	start  uint64 // clock of the leader's start, as in info.start
+	exited chan struct{}
+	empty  chan struct{} // the leader and every orphan of the group have ended
+	gone   chan struct{}
+
+	// Set once exited is closed.
+	status Status // of the leader
+	left   bool   // it left something behind
+
+	// Guarded by the table's mu.
+	slot    int            // in the table's record
+	reaped  bool           // the leader is
+	orphans int            // those of the table's that are the group's
+	known   map[int]uint64 // members seen so far, by pid: their start
+}
+
+// Exited is closed when the leader has ended and what it left behind is known.
+func (g *Group) Exited() <-chan struct{} { return g.exited }
+
+// Gone is closed when the leader and every other member have ended.
+func (g *Group) Gone() <-chan struct{} { return g.gone }
+
+// Status returns how the leader ended. It may be called once Exited is closed.
+func (g *Group) Status() Status { return g.status }
+
+// LeftBehind reports whether other processes outlived the leader. It may be
+// called once Exited is closed.
+func (g *Group) LeftBehind() bool { return g.left }
+
+// Members lists the live processes of the group.
+func (g *Group) Members() []Info {
+	select {
+	case <-g.gone:
+		return nil
+	default:
+	}
+	var members []Info
+	for _, p := range g.table.members(g) {
+		members = append(members, Info{p.pid, commandLine(p.pid)})
+	}
+	return members
+}
+
+// Signal sends sig to every member, and wakes those that are stopped so that
+// they can act on it.
+func (g *Group) Signal(sig syscall.Signal) {
+	members := g.table.members(g)
+	sendGroups(members, sig)
+	if sig != syscall.SIGKILL && sig != syscall.SIGSTOP {
+		sendGroups(members, syscall.SIGCONT)
+	}
+}
+
+// sendGroups signals the process groups of ps. The kernel does that in one
+// step, so that a process that forks meanwhile cannot get away. A process
+// group keeps its number for as long as a process is in it.
+func sendGroups(ps []info, sig syscall.Signal) {
+	done := map[int]bool{0: true, 1: true, syscall.Getpgrp(): true}
+	for _, p := range ps {
+		if !done[p.pgrp] && still(p) {
+			done[p.pgrp] = true
+			_ = syscall.Kill(-p.pgrp, sig)
+		}
+	}
+}
+
+// killPatience bounds the wait for processes that SIGKILL does not end, which
+// hang in the kernel.
+const killPatience = 3 * time.Second
+
+// End ends the whole group: sig, then after grace SIGKILL until nothing is
+// left. It reports whether that is so; only a process that hangs in the kernel
+// outlives it.
+func (g *Group) End(sig syscall.Signal, grace time.Duration) bool {
+	if sig != syscall.SIGKILL {
+		g.Signal(sig)
+		if g.goneWithin(grace) {
+			return true
+		}
+	}
+	for deadline := time.Now().Add(killPatience); time.Now().Before(deadline); {
+		g.kill()
+		for range 10 { // what forked meanwhile is killed in the next rounds
+			if g.goneWithin(time.Millisecond) {
+				return true
+			}
+			g.killOrphans()
+		}
+	}
+	return false
+}
+
+func (g *Group) kill() {
+	members := g.table.members(g)
+	sendGroups(members, syscall.SIGKILL)
+	for _, p := range members { // one may have moved
+		send(p, syscall.SIGKILL)
+	}
+}
+
+// killOrphans is kill for those that lost their parents. It is quick, for
+// processes that fork and end faster than kill can look.
+func (g *Group) killOrphans() {
+	for _, p := range g.table.orphansOf(g) {
+		send(p, syscall.SIGKILL)
+	}
+}
+
+func (g *Group) goneWithin(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-g.gone:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// lead waits for the leader's end, then for that of the rest.
+func (g *Group) lead(pidfd int) {
+	awaitLeader(g.PID, pidfd)
+	g.table.endLeader(g)
+	close(g.exited)
+	g.table.awaitEmpty(g)
+	close(g.gone)
+}

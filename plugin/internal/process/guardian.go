@@ -1,0 +1,159 @@
+package process
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// GuardianName is the program name under which RunGuardian must be called.
+const GuardianName = "bash-guardian"
+
+// Duties is what the guardian does once the plugin is gone, besides ending
+// every process of its session.
+type Duties struct {
+	Host   int      // pid; where it ends and the plugin does not follow, the guardian ends the plugin. 0: none
+	Remove []string // folders and files, removed last
+}
+
+// orders is what the guardian is told at its start.
+type orders struct {
+	Duties
+	Plugin  int
+	Session string
+}
+
+// hostPatience is how long the plugin may outlive its host.
+const hostPatience = 1 * time.Second
+
+// StartGuardian starts this program again as the guardian of this process and
+// returns the record for NewTable. The guardian keeps this process's stderr
+// open while it works: whoever waits for its end of file waits for a clean
+// machine. Stop ends it early.
+func StartGuardian(duties Duties) (*Record, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	record, err := newRecord()
+	if err != nil {
+		return nil, err
+	}
+	here, there, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer here.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close()
+	text, err := json.Marshal(orders{Duties: duties, Plugin: os.Getpid(), Session: record.session})
+	if err != nil {
+		return nil, err
+	}
+	attr := &syscall.ProcAttr{
+		Env:   guardianEnv(),
+		Dir:   "/",
+		Files: []uintptr{null.Fd(), null.Fd(), 2, here.Fd(), record.file.Fd()},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	}
+	if record.guardian, err = syscall.ForkExec(program, []string{GuardianName}, attr); err != nil {
+		return nil, fmt.Errorf("cannot start the guardian: %w", err)
+	}
+	record.alive = there
+	_, err = there.Write(append(text, '\n'))
+	return record, err
+}
+
+// guardianEnv leaves out the marker: the guardian must not find itself.
+func guardianEnv() []string {
+	var env []string
+	for _, entry := range os.Environ() {
+		if !strings.HasPrefix(entry, MarkerName+"=") {
+			env = append(env, entry)
+		}
+	}
+	return env
+}
+
+// IsGuardian reports whether this process was started by StartGuardian.
+func IsGuardian() bool { return os.Args[0] == GuardianName }
+
+// RunGuardian is the guardian's main function. It returns when the plugin and
+// everything it started are gone.
+func RunGuardian() error {
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGQUIT)
+	pipe := os.NewFile(3, "plugin")
+	decoder := json.NewDecoder(pipe)
+	var o orders
+	if err := decoder.Decode(&o); err != nil {
+		return err
+	}
+	record, err := mapRecord(os.NewFile(4, "record"))
+	if err != nil {
+		return err
+	}
+	go o.watchHost()
+	_, _ = io.Copy(io.Discard, pipe) // until the plugin ends
+	o.endAll(record)
+	for _, path := range o.Remove {
+		_ = os.RemoveAll(path)
+	}
+	return nil
+}
+
+// watchHost ends a plugin that does not follow its host, being stopped or
+// stuck.
+func (o *orders) watchHost() {
+	if o.Host == 0 {
+		return
+	}
+	host, err := stat(o.Host)
+	if err == nil {
+		awaitExit(host)
+	}
+	plugin, err := stat(o.Plugin)
+	if err != nil {
+		return
+	}
+	time.Sleep(hostPatience)
+	send(plugin, syscall.SIGKILL)
+}
+
+// endAll kills until two looks in a row find nothing of the session.
+func (o *orders) endAll(record *Record) {
+	deadline := time.Now().Add(2 * killPatience)
+	for clean := 0; clean < 2 && time.Now().Before(deadline); {
+		found := o.find(record)
+		if clean++; len(found) > 0 {
+			clean = 0
+		}
+		for _, p := range found {
+			send(p, syscall.SIGKILL)
+		}
+		if clean < 2 {
+			time.Sleep(2 * time.Millisecond)
+		}
+	}
+}
+
+// find lists the live processes of the session: those recorded or marked, and
+// their descendants.
+func (o *orders) find(record *Record) []info {
+	all := list()
+	entries := record.entries()
+	tree := newTree(all)
+	for pid, p := range all {
+		if pid != os.Getpid() && (owns(entries, p, all) || strings.Contains(environment(pid, MarkerName), o.Session+".")) {
+			tree.take(pid)
+		}
+	}
+	return tree.taken
+}

@@ -1,0 +1,85 @@
+package process_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/plugin/internal/process"
+)
+
+func TestGuardianCleansUpAfterAKill(t *testing.T) {
+	var worst []time.Duration
+	for _, tree := range trees {
+		t.Run(tree.name, func(t *testing.T) {
+			tab := table(t) // orphans of the killed come to this process, which must reap them
+			folder := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(folder, "socket"), nil, 0o600))
+			d := startDoomed(t, doom{Commands: []string{tree.text}, Sweep: true, Duties: process.Duties{Remove: []string{folder}}})
+			pids := d.pids(tree.n)
+			time.Sleep(50 * time.Millisecond) // several sweeps
+			killed := time.Now()
+			require.NoError(t, d.cmd.Process.Kill())
+			require.Empty(t, d.guardianEnds())
+			require.Empty(t, living(pids), "alive after the guardian's end")
+			worst = append(worst, time.Since(killed))
+			d.silent()
+			require.NoDirExists(t, folder)
+			_ = d.cmd.Wait()
+			tab.Sweep()
+		})
+	}
+	slices.Sort(worst)
+	t.Logf("%d kills, until clean: median %v, worst %v", len(worst), worst[len(worst)/2], worst[len(worst)-1])
+}
+
+func TestGuardianHasNothingToDoAfterAnOrderlyEnd(t *testing.T) {
+	tab := table(t)
+	d := startDoomed(t, doom{Commands: []string{`bash -c "$p" & wait`, `(setsid bash -c "$p" &)`}})
+	pids := d.pids(2)
+	require.NoError(t, d.stdin.Close())
+	require.Empty(t, d.guardianEnds())
+	require.Empty(t, living(pids))
+	require.NoError(t, d.cmd.Wait())
+	tab.Sweep()
+}
+
+func TestGuardianKillsWhatOutlivesItsHost(t *testing.T) {
+	tab := table(t)
+	host := startWith(t, tab, `exec sleep 1000`, os.Stdin)
+	d := startDoomed(t, doom{Commands: []string{`bash -c "$p" & wait`}, Duties: process.Duties{Host: host.PID}})
+	pids := append(d.pids(1), d.cmd.Process.Pid)
+	require.NoError(t, d.cmd.Process.Signal(syscall.SIGSTOP), "it will not notice")
+	require.True(t, host.End(syscall.SIGKILL, 0))
+	require.Empty(t, d.guardianEnds())
+	require.Empty(t, living(pids))
+	_ = d.cmd.Wait()
+	tab.Sweep()
+}
+
+func TestGuardianIgnoresSignals(t *testing.T) {
+	tab := table(t)
+	d := startDoomed(t, doom{Commands: []string{`bash -c "$p" & wait`}})
+	pids := d.pids(1)
+	guardian := 0
+	for _, pid := range childPIDs(d.cmd.Process.Pid) {
+		if text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); string(text) == process.GuardianName+"\x00" {
+			guardian = pid
+		}
+	}
+	require.NotZero(t, guardian)
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE} {
+		require.NoError(t, syscall.Kill(guardian, sig))
+	}
+	require.NoError(t, d.cmd.Process.Kill())
+	require.Empty(t, d.guardianEnds())
+	require.Empty(t, living(pids))
+	_ = d.cmd.Wait()
+	tab.Sweep()
+}

@@ -1,0 +1,57 @@
+package process
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// clock returns the time as list gives a process's start.
+func clock() uint64 { return uint64(time.Now().UnixMicro()) }
+
+const zombie = 5 // SZOMB
+
+func infoOf(k unix.KinfoProc) info {
+	return info{
+		pid:     int(k.Proc.P_pid),
+		ppid:    int(k.Eproc.Ppid),
+		pgrp:    int(k.Eproc.Pgid),
+		session: int(k.Eproc.Pgid), // sessions are not told; the group stands in
+		start:   uint64(k.Proc.P_starttime.Sec)*1e6 + uint64(k.Proc.P_starttime.Usec),
+		dead:    k.Proc.P_stat == zombie,
+	}
+}
+
+func stat(pid int) (info, error) {
+	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil {
+		return info{}, err
+	}
+	return infoOf(*k), nil
+}
+
+func list() map[int]info {
+	procs, _ := unix.SysctlKinfoProcSlice("kern.proc.all")
+	all := make(map[int]info, len(procs))
+	for _, k := range procs {
+		p := infoOf(k)
+		all[p.pid] = p
+	}
+	return all
+}
+
+// Orphans go to launchd: nothing is adopted.
+func becomeSubreaper() bool { return false }
+
+func adopted() []int { return nil }
+
+// environment is not told of other processes.
+func environment(int, string) string { return "" }
+
+func commandLine(pid int) string {
+	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(k.Proc.P_comm[:])
+}

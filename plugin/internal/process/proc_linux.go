@@ -1,0 +1,116 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// clockTick is the unit of start times in /proc, fixed at 100 Hz for programs.
+const clockTick = 1e9 / 100
+
+// clock returns the time as /proc gives a process's start.
+func clock() uint64 {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
+		return 0
+	}
+	return uint64(now.Nano()) / clockTick
+}
+
+var errStat = errors.New("unknown format of /proc/PID/stat")
+
+// stat reads one process. A command name may hold anything, a parenthesis too:
+// the fields begin behind the last one.
+func stat(pid int) (info, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return info{}, err
+	}
+	end := bytes.LastIndexByte(text, ')')
+	fields := strings.Fields(string(text[end+1:]))
+	if end < 0 || len(fields) < 20 {
+		return info{}, errStat
+	}
+	p := info{pid: pid, dead: fields[0] == "Z" || fields[0] == "X"}
+	for i, field := range []*int{&p.ppid, &p.pgrp, &p.session} {
+		if *field, err = strconv.Atoi(fields[1+i]); err != nil {
+			return info{}, errStat
+		}
+	}
+	p.start, err = strconv.ParseUint(fields[19], 10, 64)
+	return p, err
+}
+
+// list reads every process there is.
+func list() map[int]info {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	all := make(map[int]info, len(names))
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			if p, err := stat(pid); err == nil {
+				all[pid] = p
+			}
+		}
+	}
+	return all
+}
+
+// adopted lists the children of this process that it may have adopted: the
+// kernel gives them to its main thread.
+func adopted() []int {
+	pid := os.Getpid()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/children", pid))
+	if err == nil {
+		var pids []int
+		for field := range strings.FieldsSeq(string(text)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				pids = append(pids, child)
+			}
+		}
+		return pids
+	}
+	var pids []int // a kernel without that file
+	for child, p := range list() {
+		if p.ppid == pid {
+			pids = append(pids, child)
+		}
+	}
+	return pids
+}
+
+// environment returns a variable of a process's environment as it was at its
+// start, "" where there is none or it may not be read.
+func environment(pid int, name string) string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	for entry := range bytes.SplitSeq(text, []byte{0}) {
+		if value, ok := bytes.CutPrefix(entry, []byte(name+"=")); ok {
+			return string(value)
+		}
+	}
+	return ""
+}
+
+// commandLine returns a process's arguments, or its name where it has none.
+func commandLine(pid int) string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if line := strings.TrimSpace(strings.ReplaceAll(string(text), "\x00", " ")); line != "" {
+		return strings.ToValidUTF8(line, "\uFFFD")
+	}
+	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	return strings.ToValidUTF8(strings.TrimSpace(string(name)), "\uFFFD")
+}
+
+func becomeSubreaper() bool {
+	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil
+}

@@ -1,0 +1,371 @@
+package process
+
+import (
+	"crypto/rand"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// MarkerName is the environment variable by which a process tells the group
+// that it belongs to. Its value is the session's id and the group's number;
+// where a plugin runs inside another's command, the outer value stands before.
+const MarkerName = "BASH_JOB_ID"
+
+// Table holds the groups of a session. It is safe for concurrent use.
+type Table struct {
+	session string
+	record  *Record // nil: no guardian
+	adopts  bool    // orphans become this process's children
+	next    atomic.Int64
+
+	fork    sync.RWMutex // read-held from a start to its registration in groups
+	mu      sync.Mutex   // guards what follows, and what the groups say it does
+	groups  map[*Group]bool
+	leaders map[int]*Group  // by pid, for as long as that is also their session's number
+	orphans map[int]*orphan // children that were adopted and are not reaped, by pid
+}
+
+// orphan is a process that lost its parent and became this process's child.
+type orphan struct {
+	info
+	group *Group // nil: nothing tells
+	slot  int    // in the table's record
+}
+
+// NewTable makes this process the one that orphans come to, where the system
+// can do that. With a record, what it starts is told to the guardian.
+func NewTable(record *Record) *Table {
+	id := rand.Text()[:12]
+	if record != nil {
+		id = record.session
+	}
+	return &Table{
+		session: id,
+		record:  record,
+		adopts:  becomeSubreaper(),
+		groups:  make(map[*Group]bool),
+		leaders: make(map[int]*Group),
+		orphans: make(map[int]*orphan),
+	}
+}
+
+// Start starts a command as the leader of a new session.
+func (t *Table) Start(spec Spec) (*Group, error) {
+	g := &Group{
+		table:  t,
+		token:  fmt.Sprintf("%s.%d", t.session, t.next.Add(1)),
+		slot:   -1,
+		exited: make(chan struct{}),
+		empty:  make(chan struct{}),
+		gone:   make(chan struct{}),
+		known:  make(map[int]uint64),
+	}
+	files := make([]uintptr, len(spec.Files))
+	for i, f := range spec.Files {
+		files[i] = f.Fd()
+	}
+	attr := &syscall.ProcAttr{Dir: spec.Dir, Env: mark(spec.Env, g.token), Files: files}
+	pidfd, err := t.start(g, spec, attr)
+	if err != nil {
+		return nil, err
+	}
+	go g.lead(pidfd)
+	return g, nil
+}
+
+func (t *Table) start(g *Group, spec Spec, attr *syscall.ProcAttr) (pidfd int, err error) {
+	t.fork.RLock()
+	defer t.fork.RUnlock()
+	g.start, g.Started = clock(), time.Now()
+	pid, pidfd, err := forkExec(spec.Path, spec.Args, attr)
+	if err != nil {
+		return -1, err
+	}
+	g.PID = pid
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if old := t.leaders[pid]; old != nil {
+		t.releaseNumber(old)
+	}
+	t.groups[g], t.leaders[pid] = true, g
+	g.slot = t.record.add(pid, g.start)
+	return pidfd, nil
+}
+
+// mark adds the group's token to an environment.
+func mark(env []string, token string) []string {
+	if outer := os.Getenv(MarkerName); outer != "" {
+		token = outer + ":" + token
+	}
+	return append(env[:len(env):len(env)], MarkerName+"="+token)
+}
+
+// endLeader reaps a group's leader, which has ended, once it is known what
+// that has left behind.
+func (t *Table) endLeader(g *Group) {
+	if !t.adopts {
+		t.endLeaderAlone(g)
+		return
+	}
+	t.sweep(g)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.record.reap(g.slot)
+	g.reaped = true
+	if g.left = g.orphans > 0; !g.left {
+		t.remove(g)
+	}
+	g.status = wait(g.PID)
+}
+
+// endLeaderAlone is endLeader where orphans are not told of.
+func (t *Table) endLeaderAlone(g *Group) {
+	g.status = wait(g.PID)
+	t.mu.Lock()
+	t.record.reap(g.slot)
+	g.reaped = true
+	t.mu.Unlock()
+	g.left = len(t.members(g)) > 0
+}
+
+// releaseNumber takes note that a leader's pid is, or may be, another's from
+// now on. mu is held.
+func (t *Table) releaseNumber(g *Group) {
+	if t.leaders[g.PID] == g {
+		delete(t.leaders, g.PID)
+	}
+	t.record.remove(g.slot)
+	g.slot = -1
+}
+
+// leads returns the group that has a session's or process group's number, if
+// one has. taken says whether a process has it for its pid. mu is held.
+func (t *Table) leads(number int, taken func(pid int) bool) *Group {
+	g := t.leaders[number]
+	if g != nil && g.reaped && taken(number) {
+		t.releaseNumber(g)
+		return nil
+	}
+	return g
+}
+
+// awaitEmpty waits until nothing of a group lives, the leader having ended.
+func (t *Table) awaitEmpty(g *Group) {
+	if t.adopts {
+		<-g.empty
+		return
+	}
+	for members := t.members(g); len(members) > 0; members = t.members(g) {
+		awaitExit(members[0])
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.remove(g)
+}
+
+// remove forgets a group that is empty. mu is held.
+func (t *Table) remove(g *Group) {
+	t.releaseNumber(g)
+	delete(t.groups, g)
+	close(g.empty)
+}
+
+// members lists the live processes of a group, parents before children.
+func (t *Table) members(g *Group) []info {
+	t.Sweep()
+	all := list()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	taken := func(pid int) bool { _, ok := all[pid]; return ok }
+	tree := newTree(all)
+	for pid, p := range all {
+		if t.belongs(p, g, taken) && (!t.adopts || tree.descends(pid, os.Getpid())) {
+			tree.take(pid)
+		}
+	}
+	clear(g.known)
+	for _, p := range tree.taken {
+		g.known[p.pid] = p.start
+	}
+	return tree.taken
+}
+
+// belongs reports whether p itself, and not only an ancestor of it, is known
+// to be of g. mu is held.
+func (t *Table) belongs(p info, g *Group, taken func(int) bool) bool {
+	if p.pid == g.PID && !g.reaped || g.knows(p) {
+		return true
+	}
+	if o := t.orphans[p.pid]; o != nil && o.start == p.start {
+		return o.group == g
+	}
+	return t.leads(p.session, taken) == g
+}
+
+// orphansOf lists the orphans of a group, after a sweep.
+func (t *Table) orphansOf(g *Group) []info {
+	t.Sweep()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var orphans []info
+	for _, o := range t.orphans {
+		if o.group == g {
+			orphans = append(orphans, o.info)
+		}
+	}
+	return orphans
+}
+
+// Sweep takes up orphans that have come since. It is cheap where there are
+// none.
+func (t *Table) Sweep() { t.sweep(nil) }
+
+// sweep is Sweep at the moment when a process of group late has ended and is
+// not yet reaped: what nothing else tells of was that one's child. No process
+// of a group is ever missing from what sweep finds, for a child becomes an
+// orphan before its parent can be reaped.
+func (t *Table) sweep(late *Group) {
+	if !t.adopts || !t.hasNews() {
+		return
+	}
+	t.fork.Lock()
+	defer t.fork.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, pid := range t.news() {
+		t.adopt(pid, late)
+	}
+}
+
+func (t *Table) hasNews() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.news()) > 0
+}
+
+// news lists the orphans that are not taken up yet, and whatever is about to
+// be registered as a leader. mu is held: while the list is read nothing may be
+// reaped.
+func (t *Table) news() []int {
+	return slices.DeleteFunc(adopted(), func(pid int) bool {
+		leader := t.leaders[pid]
+		return leader != nil && !leader.reaped || t.orphans[pid] != nil || t.record.isGuardian(pid)
+	})
+}
+
+// adopt takes up one orphan. mu is held.
+func (t *Table) adopt(pid int, late *Group) {
+	p, err := stat(pid)
+	if err != nil {
+		return
+	}
+	o := &orphan{info: p, group: t.owner(p, late)}
+	t.orphans[pid] = o
+	if o.group != nil {
+		o.group.orphans++
+	}
+	o.slot = t.record.add(pid, p.start)
+	go t.bury(o)
+}
+
+// bury waits for an orphan's end and reaps it.
+func (t *Table) bury(o *orphan) {
+	awaitExit(o.info)
+	t.sweep(o.group) // its children
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.record.remove(o.slot)
+	delete(t.orphans, o.pid)
+	reap(o.pid)
+	if g := o.group; g != nil {
+		if g.orphans--; g.orphans == 0 && g.reaped {
+			t.remove(g)
+		}
+	}
+}
+
+// owner finds the group of an orphan: by its session or process group, by the
+// members seen before, by its environment, because one group alone was there
+// when it started, or because the group late has just lost a process. mu is
+// held.
+func (t *Table) owner(p info, late *Group) *Group {
+	for _, number := range []int{p.session, p.pgrp} {
+		if g := t.leads(number, exists); g != nil {
+			return g
+		}
+	}
+	marker := environment(p.pid, MarkerName)
+	var alone []*Group
+	for g := range t.groups {
+		if g.knows(p) || marker != "" && strings.Contains(marker+":", g.token+":") {
+			return g
+		}
+		if g.start <= p.start {
+			alone = append(alone, g)
+		}
+	}
+	switch {
+	case marker != "":
+		return nil
+	case len(alone) == 1:
+		return alone[0]
+	}
+	return late
+}
+
+// knows reports whether p was seen as a member. The table's mu is held.
+func (g *Group) knows(p info) bool {
+	start, ok := g.known[p.pid]
+	return ok && start == p.start
+}
+
+// Close ends every group that is left, and every orphan, at once. It reports
+// whether nothing is left.
+func (t *Table) Close(sig syscall.Signal, grace time.Duration) bool {
+	t.mu.Lock()
+	groups := make([]*Group, 0, len(t.groups))
+	for g := range t.groups {
+		groups = append(groups, g)
+	}
+	t.mu.Unlock()
+	var wg sync.WaitGroup
+	var failed atomic.Bool
+	for _, g := range groups {
+		wg.Go(func() {
+			if !g.End(sig, grace) {
+				failed.Store(true)
+			}
+		})
+	}
+	wg.Wait()
+	return t.killStrays() && !failed.Load()
+}
+
+// killStrays ends the orphans of no group.
+func (t *Table) killStrays() bool {
+	for deadline := time.Now().Add(killPatience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		t.Sweep()
+		t.mu.Lock()
+		tree := newTree(nil)
+		if len(t.orphans) > 0 {
+			tree = newTree(list())
+		}
+		for pid := range t.orphans {
+			tree.take(pid)
+		}
+		t.mu.Unlock()
+		if len(tree.taken) == 0 {
+			return true
+		}
+		for _, p := range tree.taken {
+			send(p, syscall.SIGKILL)
+		}
+	}
+	return false
+}

@@ -1,0 +1,54 @@
+package process
+
+// info is what the system tells of a process.
+type info struct {
+	pid, ppid, pgrp, session int
+	start                    uint64 // with the pid it names a process for good
+	dead                     bool   // it has ended and waits to be reaped
+}
+
+// tree is the processes of one moment, by their parents.
+type tree struct {
+	all      map[int]info
+	children map[int][]int
+	seen     map[int]bool
+	taken    []info
+}
+
+func newTree(all map[int]info) *tree {
+	t := &tree{all: all, children: make(map[int][]int, len(all)), seen: make(map[int]bool)}
+	for pid, p := range all {
+		t.children[p.ppid] = append(t.children[p.ppid], pid)
+	}
+	return t
+}
+
+// take takes pid and its descendants, the live ones into taken.
+func (t *tree) take(pid int) {
+	p, ok := t.all[pid]
+	if !ok || t.seen[pid] {
+		return
+	}
+	t.seen[pid] = true
+	if !p.dead {
+		t.taken = append(t.taken, p)
+	}
+	for _, child := range t.children[pid] {
+		t.take(child)
+	}
+}
+
+// descends reports whether pid has ancestor among its ancestors.
+func (t *tree) descends(pid, ancestor int) bool {
+	for range len(t.all) {
+		p, ok := t.all[pid]
+		if !ok {
+			return false
+		}
+		if p.ppid == ancestor {
+			return true
+		}
+		pid = p.ppid
+	}
+	return false
+}

@@ -1,0 +1,43 @@
+// Bash-plugin runs shell commands for a host that loads it with
+// hashicorp/go-plugin. Package shared is its contract.
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+
+	"bashplugin/plugin/internal/process"
+)
+
+func main() {
+	runtime.LockOSThread() // the kernel gives orphans to the main thread; what others start is never among them
+	if process.IsGuardian() {
+		exit(process.RunGuardian())
+	}
+	flags, err := parseFlags(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bash-plugin:", err)
+		os.Exit(2)
+	}
+	switch {
+	case flags.help:
+		fmt.Print(usage())
+	case flags.version:
+		fmt.Println(version())
+	case flags.debug:
+		exit(serveDebug(flags))
+	case !startedByHost():
+		fmt.Fprint(os.Stderr, usage())
+		os.Exit(1)
+	default:
+		exit(serve(flags))
+	}
+}
+
+func exit(err error) {
+	if err != nil {
+		os.Exit(1)
+	}
+	os.Exit(0)
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"golang.org/x/sys/unix"
+
+	"bashplugin/plugin/internal/executor"
+	"bashplugin/plugin/internal/process"
+	"bashplugin/shared"
+)
+
+func startedByHost() bool {
+	return os.Getenv(shared.Handshake.MagicCookieKey) == shared.Handshake.MagicCookieValue
+}
+
+// session is what the process holds while it serves.
+type session struct {
+	log      hclog.Logger
+	executor *executor.Executor
+	folder   string        // of the socket
+	hostGone chan struct{} // closed when a host that was connected is gone
+	gone     sync.Once
+}
+
+// serve runs the plugin until its host is done with it, or gone.
+func serve(f *flags) error {
+	// Writing to a dead host's pipes must not kill what cleans up after it.
+	// Commands would inherit an ignored signal, and not a caught one.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	closeInherited()
+	s := &session{hostGone: make(chan struct{})}
+	s.log = hclog.New(&hclog.LoggerOptions{Name: "bash-plugin", Level: hclog.LevelFromString(f.logLevel), Output: os.Stderr, JSONFormat: true})
+	if err := s.open(f, os.Getppid()); err != nil {
+		s.log.Error("cannot start", "error", err)
+		fmt.Fprintln(os.Stderr, "bash-plugin:", err)
+		return err
+	}
+	go s.watchHost()
+	go s.watchSignals()
+	plugin.Serve(&plugin.ServeConfig{
+		HandshakeConfig: shared.Handshake,
+		Plugins: plugin.PluginSet{shared.PluginName: &shared.Plugin{
+			Impl:         s.executor,
+			Disconnected: func() { s.gone.Do(func() { close(s.hostGone) }) },
+		}},
+		Logger: s.log,
+	})
+	return s.end()
+}
+
+// open makes the socket's folder, the guardian and the executor. The session
+// does not outlive host, a process, unless that is 0.
+func (s *session) open(f *flags, host int) error {
+	sweepFolders()
+	folder, err := makeFolder()
+	if err != nil {
+		return err
+	}
+	s.folder = folder
+	env := os.Environ()
+	if err := os.Setenv(plugin.EnvUnixSocketDir, folder); err != nil {
+		return err
+	}
+	record, err := process.StartGuardian(process.Duties{Host: host, Remove: []string{folder}})
+	if err != nil {
+		return err
+	}
+	s.executor, err = executor.New(executor.Config{
+		Dir:     f.dir,
+		Env:     env,
+		DropEnv: f.globs(),
+		Logs:    f.logs,
+		Logger:  s.log,
+		Record:  record,
+	})
+	return err
+}
+
+// watchHost ends the session when the host is gone: when its process has
+// ended, or when the connection that it had made has.
+func (s *session) watchHost() {
+	ended := make(chan struct{})
+	go func() {
+		process.AwaitParent()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-s.hostGone:
+	}
+	s.log.Debug("the host is gone")
+	os.Exit(exitCode(s.end()))
+}
+
+func (s *session) watchSignals() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	s.log.Debug("ended by a signal", "signal", (<-signals).String())
+	os.Exit(exitCode(s.end()))
+}
+
+func exitCode(err error) int {
+	if err != nil {
+		return 1
+	}
+	return 0
+}
+
+// end ends everything. Each of the ways to an end comes here; the first one
+// does the work.
+func (s *session) end() error {
+	time.AfterFunc(endTimeout, func() { os.Exit(1) })
+	err := s.executor.Close()
+	if err != nil {
+		s.log.Error("cannot end every command", "error", err)
+	}
+	// The host's last call is answered when it hangs up.
+	select {
+	case <-s.hostGone:
+	case <-time.After(100 * time.Millisecond):
+	}
+	_ = os.RemoveAll(s.folder)
+	return err
+}
+
+// folderPrefix begins the name of a socket's folder; the process's pid follows.
+const folderPrefix = "bash-plugin-run-"
+
+// maxFolder is how long the path of a socket's folder may be: the system takes
+// about 100 bytes for the socket's path.
+const maxFolder = 80
+
+// makeFolder makes a folder that only this user may enter.
+func makeFolder() (string, error) {
+	name := fmt.Sprintf("%s%d-", folderPrefix, os.Getpid())
+	dir := os.TempDir()
+	if len(dir)+len(name) > maxFolder-16 {
+		dir = "/tmp"
+	}
+	folder, err := os.MkdirTemp(dir, name)
+	if err != nil {
+		return "", fmt.Errorf("cannot make a folder for the socket: %w", err)
+	}
+	return folder, nil
+}
+
+// sweepFolders removes the folders of plugins that were killed together with
+// their guardian.
+func sweepFolders() {
+	folders, _ := filepath.Glob(filepath.Join(os.TempDir(), folderPrefix+"*"))
+	for _, folder := range folders {
+		var pid int
+		name := strings.TrimPrefix(filepath.Base(folder), folderPrefix)
+		if _, err := fmt.Sscanf(name, "%d-", &pid); err != nil || unix.Kill(pid, 0) != unix.ESRCH {
+			continue
+		}
+		if info, err := os.Lstat(folder); err == nil && time.Since(info.ModTime()) > time.Minute {
+			_ = os.RemoveAll(folder) // fails where the folder is another user's
+		}
+	}
+}

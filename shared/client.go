@@ -1,0 +1,122 @@
+package shared
+
+import (
+	"context"
+	"net"
+	"net/rpc"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-plugin"
+)
+
+const (
+	// cancelPatience is how long a call whose context has ended waits for the
+	// plugin's account before it returns the context's error.
+	cancelPatience = 3 * time.Second
+	// answerPatience is how long a plugin may take beyond what a request
+	// allows before it counts as gone.
+	answerPatience = 20 * time.Second
+)
+
+// client is the host's side of one connection: a Bash whose calls travel.
+type client struct {
+	broker   *plugin.MuxBroker
+	conn     *rpc.Client
+	lifeline atomic.Pointer[net.Conn] // held open until the connection ends
+	next     atomic.Uint64            // number of the last call
+}
+
+var _ Bash = (*client)(nil)
+
+func newClient(broker *plugin.MuxBroker, conn *rpc.Client) *client {
+	c := &client{broker: broker, conn: conn}
+	id := broker.NextId()
+	go func() {
+		if line, err := broker.Accept(id); err == nil {
+			c.lifeline.Store(&line)
+		}
+	}()
+	conn.Go("Plugin.Open", openArgs{id}, new(nothing), nil) // an implementation may do without
+	return c
+}
+
+// Execute implements Bash.
+func (c *client) Execute(ctx context.Context, req ExecuteRequest) (*Result, error) {
+	args := executeArgs{Call: c.next.Add(1), Request: req, Stdout: req.Stdout != nil, Stderr: req.Stderr != nil, Over: ctx.Err() != nil}
+	args.Request.Stdout, args.Request.Stderr = nil, nil
+	live := receiveLive(c.broker, req.Stdout, req.Stderr)
+	if live != nil {
+		args.Live = live.id
+	}
+	result, err := c.call(ctx, "Plugin.Execute", args.Call, args, executeBound(req))
+	if live != nil && err == nil && result.Status != StatusRunning && len(result.Leftover) == 0 {
+		live.settle()
+	}
+	return result, err
+}
+
+// Check implements Bash.
+func (c *client) Check(ctx context.Context, req CheckRequest) (*Result, error) {
+	call := c.next.Add(1)
+	return c.call(ctx, "Plugin.Check", call, checkArgs{call, req}, req.Wait)
+}
+
+// Kill implements Bash.
+func (c *client) Kill(ctx context.Context, req KillRequest) (*Result, error) {
+	call := c.next.Add(1)
+	return c.call(ctx, "Plugin.Kill", call, killArgs{call, req}, max(req.Grace, DefaultGrace))
+}
+
+// close asks the plugin to end all it runs.
+func (c *client) close(ctx context.Context) error {
+	_, err := c.call(ctx, "Plugin.Close", 0, nothing{}, 0)
+	return err
+}
+
+// executeBound is how long the plugin may take for a request by its own terms.
+func executeBound(req ExecuteRequest) time.Duration {
+	if req.Mode == ModeBackground {
+		return 0
+	}
+	if req.Timeout == 0 {
+		return DefaultTimeout
+	}
+	return req.Timeout
+}
+
+// call makes one call. bound is how long the plugin needs at most by the
+// request's own terms.
+func (c *client) call(ctx context.Context, method string, number uint64, args any, bound time.Duration) (*Result, error) {
+	r := new(reply)
+	call := c.conn.Go(method, args, r, make(chan *rpc.Call, 1))
+	overdue := time.NewTimer(max(bound, 0) + answerPatience)
+	defer overdue.Stop()
+	select {
+	case <-call.Done:
+	case <-overdue.C:
+		return nil, errOverdue()
+	case <-ctx.Done():
+		c.conn.Go("Plugin.Cancel", number, new(nothing), make(chan *rpc.Call, 1))
+		patience := time.NewTimer(cancelPatience)
+		defer patience.Stop()
+		select {
+		case <-call.Done:
+		case <-patience.C:
+			return nil, ctx.Err()
+		}
+	}
+	switch {
+	case call.Error != nil:
+		return nil, callError(call.Error)
+	case r.Err != nil:
+		return nil, r.Err
+	case r.Bulk != 0:
+		return fetchBulk(c.broker, r.Bulk)
+	}
+	return r.Result, nil
+}
+
+func errOverdue() error {
+	return &Error{CodeCrashed, "the plugin does not answer: it is stopped, or the machine is overloaded"}
+}

@@ -1,0 +1,147 @@
+package shared_test
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
+)
+
+// Meaning 2: the end of Execute's context kills the command's whole tree, and
+// Execute tells what it came to.
+func TestMeaning2Cancellation(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	t.Run("kills the tree and keeps the output", func(t *testing.T) {
+		ctx, cancel := cancelable(t)
+		ready := filepath.Join(t.TempDir(), "ready")
+		running := startExecute(ctx, bash, shared.ExecuteRequest{
+			Command: "echo so far; setsid bash -c 'trap \"\" TERM; sleep 1000 & echo $$ $! >" + ready + "; wait' & wait",
+		})
+		pids := numbers(t, awaitFile(t, ready))
+		cancel()
+		done := await(t, running)
+		require.NoError(t, done.err)
+		assert.Equal(t, shared.StatusKilled, done.result.Status)
+		assert.Equal(t, shared.CauseCancel, done.result.Cause)
+		assert.Equal(t, "so far\n", done.result.Stdout.Content)
+		assert.NotEqual(t, -1, done.result.ExitCode)
+		assert.Empty(t, done.result.Leftover)
+		for _, pid := range append(pids, done.result.PID) {
+			assert.False(t, alive(pid))
+		}
+		_, err := bash.Check(t.Context(), shared.CheckRequest{PID: done.result.PID})
+		requireCode(t, err, shared.ErrNotFound)
+	})
+	t.Run("by a deadline", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), soon)
+		defer cancel()
+		r, err := bash.Execute(ctx, shared.ExecuteRequest{Command: "echo so far; exec " + forever})
+		require.NoError(t, err)
+		assert.Equal(t, shared.CauseCancel, r.Cause)
+		assert.Equal(t, "so far\n", r.Stdout.Content)
+		assert.Equal(t, 143, r.ExitCode)
+	})
+	t.Run("of what ignores SIGTERM", func(t *testing.T) {
+		ctx, cancel := cancelable(t)
+		ready := filepath.Join(t.TempDir(), "ready")
+		running := startExecute(ctx, bash, shared.ExecuteRequest{Command: "trap '' TERM; echo >" + ready + "; while :; do sleep 1000; done"})
+		awaitFile(t, ready)
+		cancel()
+		done := await(t, running)
+		require.NoError(t, done.err)
+		assert.Equal(t, shared.CauseCancel, done.result.Cause)
+		assert.Equal(t, "SIGKILL", done.result.Signal)
+	})
+	t.Run("before the start starts nothing", func(t *testing.T) {
+		ctx, cancel := cancelable(t)
+		cancel()
+		trace := filepath.Join(t.TempDir(), "trace")
+		for range 20 {
+			r, err := bash.Execute(ctx, shared.ExecuteRequest{Command: "echo >" + trace})
+			require.NoError(t, err)
+			assert.Zero(t, r.PID)
+			assert.Equal(t, shared.StatusKilled, r.Status)
+			assert.Equal(t, shared.CauseCancel, r.Cause)
+			assert.Equal(t, "echo >"+trace, r.Command)
+			assert.Empty(t, r.Stdout)
+		}
+		assert.NoFileExists(t, trace)
+	})
+	t.Run("at any moment", func(t *testing.T) {
+		var wg sync.WaitGroup
+		for i := range 50 {
+			wg.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*time.Millisecond/10)
+				defer cancel()
+				r, err := bash.Execute(ctx, shared.ExecuteRequest{Command: forever})
+				if assert.NoError(t, err) {
+					assert.Equal(t, shared.StatusKilled, r.Status)
+					assert.Equal(t, shared.CauseCancel, r.Cause)
+					assert.False(t, r.PID != 0 && alive(r.PID))
+				}
+			})
+		}
+		wg.Wait()
+	})
+	t.Run("of one call leaves the others alone", func(t *testing.T) {
+		ctx, cancel := cancelable(t)
+		g := newGate(t)
+		ready := filepath.Join(t.TempDir(), "ready")
+		other := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: g.wait() + "; echo whole"})
+		mine := startExecute(ctx, bash, shared.ExecuteRequest{Command: "echo >" + ready + "; " + forever})
+		awaitFile(t, ready)
+		cancel()
+		assert.Equal(t, shared.CauseCancel, await(t, mine).result.Cause)
+		g.open(t)
+		done := await(t, other)
+		require.NoError(t, done.err)
+		assert.Equal(t, "whole\n", done.result.Stdout.Content)
+	})
+	t.Run("after the end changes nothing", func(t *testing.T) {
+		ctx, cancel := cancelable(t)
+		g := newGate(t)
+		r, err := bash.Execute(ctx, shared.ExecuteRequest{Command: "{ " + g.wait() + "; echo lived; } & echo $!"})
+		require.NoError(t, err)
+		cancel()
+		g.open(t)
+		assert.Equal(t, "lived\n", check(t, bash, shared.CheckRequest{PID: r.PID, Wait: hang}).Stdout.Content)
+	})
+	t.Run("of a Check stops the waiting only", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		pid := background(t, bash, "echo up; "+forever).PID
+		awaitText(t, bash, pid, "up")
+		r, err := bash.Check(ctx, shared.CheckRequest{PID: pid, Wait: 1000 * hang, All: true})
+		require.NoError(t, err)
+		assert.Equal(t, shared.StatusRunning, r.Status)
+		assert.Equal(t, "up\n", r.Stdout.Content)
+		assert.True(t, alive(pid))
+	})
+}
+
+func TestCancellationOfAPluginThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	ctx, cancel := cancelable(t)
+	ready := filepath.Join(t.TempDir(), "ready")
+	running := startExecute(ctx, bash, shared.ExecuteRequest{Command: "echo $$ >" + ready + "; " + forever})
+	pid := number(t, awaitFile(t, ready))
+	plugin := bash.PluginPID()
+	require.NoError(t, syscall.Kill(plugin, syscall.SIGSTOP))
+	cancel()
+	done := await(t, running)
+	require.ErrorIs(t, done.err, context.Canceled)
+	assert.Nil(t, done.result)
+	require.NoError(t, syscall.Kill(plugin, syscall.SIGCONT))
+	awaitDeath(t, pid) // the cancel was not lost
+	assert.Equal(t, "alive\n", run(t, bash, "echo alive").Stdout.Content)
+	assert.Equal(t, plugin, bash.PluginPID())
+}

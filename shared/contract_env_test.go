@@ -1,0 +1,187 @@
+package shared_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
+)
+
+// environment returns the variables that a command sees.
+func environment(t *testing.T, bash shared.Bash, env ...string) map[string]string {
+	t.Helper()
+	r := execute(t, bash, shared.ExecuteRequest{Command: "env -0 | tr '\\n\\0' ' \\n'", Env: env})
+	vars := make(map[string]string)
+	for line := range strings.Lines(r.Stdout.Content) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		vars[name] = value
+	}
+	return vars
+}
+
+// Meaning 9: every command has a session of its own, nobody to ask, and an
+// environment that says so.
+func TestMeaning9EveryCommand(t *testing.T) {
+	t.Parallel()
+	leak(t)
+	bash := launch(t)
+	t.Run("leads its own session and process group", func(t *testing.T) {
+		for _, command := range []string{"cut -d' ' -f5,6 /proc/$$/stat; true", "# " + strings.Repeat("x", 200<<10) + "\ncut -d' ' -f5,6 /proc/$$/stat; true"} {
+			r := run(t, bash, command)
+			assert.Equal(t, fmt.Sprintf("%d %d\n", r.PID, r.PID), r.Stdout.Content)
+		}
+	})
+	t.Run("has no terminal", func(t *testing.T) {
+		r := run(t, bash, "echo >/dev/tty; echo $?; read x </dev/tty; echo $?; tty; [ -t 0 ] || [ -t 1 ] || [ -t 2 ] || echo none")
+		assert.Equal(t, "1\n1\nnot a tty\nnone\n", r.Stdout.Content)
+	})
+	t.Run("has nothing on stdin", func(t *testing.T) {
+		r := run(t, bash, "cat; read x; echo $?; readlink /proc/$$/fd/0")
+		assert.Equal(t, "1\n/dev/null\n", r.Stdout.Content)
+	})
+	t.Run("has no other files", func(t *testing.T) {
+		for _, command := range []string{"ls /proc/$$/fd; true", "# " + strings.Repeat("x", 200<<10) + "\nls /proc/$$/fd; true"} {
+			assert.Equal(t, "0\n1\n2\n", run(t, bash, command).Stdout.Content)
+		}
+	})
+	t.Run("ignores and blocks no signal", func(t *testing.T) {
+		r := run(t, bash, "grep -E '^Sig(Ign|Blk)' /proc/self/status; yes | head -n 1; echo ${PIPESTATUS[*]}")
+		assert.Equal(t, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\ny\n141 0\n", r.Stdout.Content)
+		assert.Empty(t, r.Stderr.Content)
+	})
+	t.Run("has settings that keep tools from asking", func(t *testing.T) {
+		vars := environment(t, bash)
+		for name, want := range map[string]string{
+			"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "MANPAGER": "cat", "SYSTEMD_PAGER": "cat",
+			"EDITOR": "false", "VISUAL": "false", "GIT_EDITOR": "false",
+			"GIT_TERMINAL_PROMPT": "0", "DEBIAN_FRONTEND": "noninteractive",
+		} {
+			assert.Equal(t, want, vars[name], name)
+		}
+	})
+	t.Run("does not see the plugin's own variables", func(t *testing.T) {
+		for name, value := range environment(t, bash) {
+			assert.False(t, strings.HasPrefix(name, "PLUGIN_"), name)
+			assert.NotEqual(t, shared.Handshake.MagicCookieKey, name)
+			assert.NotContains(t, value, shared.Handshake.MagicCookieValue)
+		}
+	})
+	t.Run("can be a plugin itself", func(t *testing.T) {
+		r := run(t, bash, pluginPath)
+		assert.Equal(t, 1, r.ExitCode)
+		assert.Contains(t, r.Stderr.Content, "shared.Launch", "it says how to load it instead of serving")
+	})
+}
+
+// leak opens a file as a careless host does: every child gets it.
+func leak(t *testing.T) {
+	t.Helper()
+	fd, err := syscall.Open("/dev/null", syscall.O_RDONLY, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { syscall.Close(fd) })
+}
+
+func TestEnvOfARequest(t *testing.T) {
+	t.Parallel()
+	bash := launchWith(t, shared.LaunchConfig{Env: []string{"FROM_HOST=1", "BOTH=host", "EMPTY="}})
+	vars := environment(t, bash, "MINE=2", "BOTH=request", "PAGER=less", "TERM=xterm", "TWICE=1", "TWICE=2", "A=b=c", "PLUGIN_MINE=kept")
+	for name, want := range map[string]string{
+		"FROM_HOST": "1", "MINE": "2", "BOTH": "request", "PAGER": "less", "TERM": "xterm", "TWICE": "2", "A": "b=c", "EMPTY": "",
+		"PLUGIN_MINE": "kept", "HOME": os.Getenv("HOME"),
+	} {
+		value, ok := vars[name]
+		assert.True(t, ok, name)
+		assert.Equal(t, want, value, name)
+	}
+	vars = environment(t, bash)
+	assert.NotContains(t, vars, "MINE", "of that request alone")
+	assert.Equal(t, "host", vars["BOTH"])
+	assert.Equal(t, "cat", vars["PAGER"])
+}
+
+func TestLongCommands(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	bash := launchWith(t, shared.LaunchConfig{Dir: dir})
+	plain := func(command string) (string, string, int) {
+		cmd := exec.Command("bash", "-c", command)
+		cmd.Dir = dir
+		var stdout, stderr strings.Builder
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		_ = cmd.Run()
+		return stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()
+	}
+	// Whatever a command ends in means the same behind a long beginning.
+	for name, end := range map[string]string{
+		"plain":              "echo hi; exit 3",
+		"comment":            "echo hi # no more",
+		"backslash":          `echo hi \`,
+		"backslash, newline": "echo hi \\\n",
+		"heredoc":            "cat <<X\n one\n$((1+1))\nX",
+		"heredoc, newline":   "cat <<'X'\n$one\nX\n",
+		"unfinished heredoc": "cat <<X\none",
+		"newlines":           "echo hi\n\n\n",
+		"several lines":      "if true; then\n  echo 'a\n\nb'\nfi",
+		"function":           "f() { echo \"$# $1\"; return 4; }; f 'x  y'",
+		"syntax error":       "echo before\nif; then",
+		"unfinished quote":   "echo before\necho 'no end",
+		"exit trap":          "trap 'echo bye' EXIT; false",
+		"set -e":             "set -e; false; echo never",
+		"reads stdin":        "read -r x; echo $? [$x]; cat",
+		"arguments":          "echo $0 $# $@ $-",
+		"read variables":     "echo [$REPLY] [${REPLY+set}]; IFS= ; echo [$IFS]",
+		"IFS":                "printf %q \"$IFS\"",
+		"subshell and PID":   "[ $$ = $BASHPID ] && echo same; echo $BASH_SUBSHELL $SHLVL",
+		"bytes beyond UTF-8": "printf '%s' '\xff\xfe\x80' | od -An -tx1",
+		"trailing blanks":    "echo a   \t ",
+		"carriage return":    "echo 'a\rb' | od -An -c",
+		"killed by itself":   "kill -KILL $$",
+	} {
+		t.Run(name, func(t *testing.T) {
+			stdout, _, code := plain(end)
+			for _, size := range []int{128 << 10, 128<<10 + 1, 300 << 10, shared.MaxCommandBytes} {
+				padding := ": " + strings.Repeat("x", size-len(end)-3) + "\n"
+				require.Len(t, padding+end, size)
+				r := run(t, bash, padding+end)
+				switch name {
+				case "carriage return", "bytes beyond UTF-8":
+					assert.Equal(t, stdout, r.Stdout.Content)
+				case "killed by itself":
+					assert.Equal(t, "SIGKILL", r.Signal)
+					assert.Equal(t, 137, r.ExitCode)
+					continue
+				default:
+					assert.Equal(t, stdout, r.Stdout.Content)
+				}
+				assert.Equal(t, code, r.ExitCode)
+				assert.Equal(t, padding+end, r.Command)
+			}
+		})
+	}
+	t.Run("around the limit of an argument", func(t *testing.T) {
+		for size := 128<<10 - 3; size <= 128<<10+3; size++ {
+			command := "echo " + strings.Repeat("x", size-5)
+			r := run(t, bash, command)
+			assert.EqualValues(t, size-4, r.Stdout.TotalBytes)
+		}
+	})
+	t.Run("in one line", func(t *testing.T) {
+		r := execute(t, bash, shared.ExecuteRequest{Command: "printf %s '" + strings.Repeat("y", 500<<10) + "' | wc -c; exit 3"})
+		assert.Equal(t, "512000\n", r.Stdout.Content)
+		assert.Equal(t, 3, r.ExitCode)
+	})
+	t.Run("that starts a job", func(t *testing.T) {
+		r := run(t, bash, ": "+strings.Repeat("x", 200<<10)+"\n"+forever+" & echo $!")
+		child := number(t, r.Stdout.Content)
+		assert.Len(t, r.Leftover, 1)
+		kill(t, bash, r.PID)
+		assert.False(t, alive(child))
+	})
+}

@@ -1,0 +1,176 @@
+package shared_test
+
+import (
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
+)
+
+// Meaning 3: a job is a command that outlived its Execute or left processes
+// behind. It stays readable until it is killed or evicted.
+func TestMeaning3WhatIsAJob(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	requireNoJob := func(t *testing.T, pid int) {
+		t.Helper()
+		_, err := bash.Check(t.Context(), shared.CheckRequest{PID: pid})
+		requireCode(t, err, shared.ErrNotFound)
+		_, err = bash.Kill(t.Context(), shared.KillRequest{PID: pid})
+		requireCode(t, err, shared.ErrNotFound)
+	}
+	t.Run("a plain finished command is none", func(t *testing.T) {
+		requireNoJob(t, run(t, bash, "echo a lot; exit 4").PID)
+	})
+	t.Run("a finished job stays readable", func(t *testing.T) {
+		pid := background(t, bash, "echo text; exit 6").PID
+		for range 3 {
+			r := awaitEnd(t, bash, pid)
+			assert.Equal(t, shared.StatusFailed, r.Status)
+			assert.Equal(t, 6, r.ExitCode)
+			assert.Equal(t, "text\n", r.Stdout.Content)
+		}
+	})
+	t.Run("Kill of a finished job succeeds and forgets it", func(t *testing.T) {
+		pid := background(t, bash, "echo one; echo two; exit 6").PID
+		require.Equal(t, "one\ntwo\n", awaitEnd(t, bash, pid).Stdout.Content)
+		r := kill(t, bash, pid)
+		assert.Equal(t, shared.StatusFailed, r.Status, "it ended by itself")
+		assert.Equal(t, 6, r.ExitCode)
+		assert.Empty(t, r.Cause)
+		assert.Equal(t, "one\ntwo\n", r.Stdout.Content, "from the first byte")
+		requireNoJob(t, pid)
+	})
+	t.Run("Kill of a running job forgets it", func(t *testing.T) {
+		pid := background(t, bash, "echo one; "+forever).PID
+		awaitText(t, bash, pid, "one")
+		r := kill(t, bash, pid)
+		assert.Equal(t, shared.StatusKilled, r.Status)
+		assert.Equal(t, shared.CauseKill, r.Cause)
+		assert.Equal(t, "one\n", r.Stdout.Content, "from the first byte")
+		assert.FileExists(t, r.Stdout.Path, "the log that a Result names outlives the job")
+		requireNoJob(t, pid)
+	})
+	t.Run("a command that left processes behind is one", func(t *testing.T) {
+		r := run(t, bash, forever+" & echo $!")
+		assert.Equal(t, shared.StatusCompleted, r.Status)
+		assert.Equal(t, shared.StatusCompleted, check(t, bash, shared.CheckRequest{PID: r.PID}).Status)
+		kill(t, bash, r.PID)
+		requireNoJob(t, r.PID)
+	})
+	t.Run("an unknown pid says which", func(t *testing.T) {
+		_, err := bash.Check(t.Context(), shared.CheckRequest{PID: 999999999})
+		assert.Contains(t, requireCode(t, err, shared.ErrNotFound).Message, "999999999")
+	})
+}
+
+func TestTheOldestFinishedJobIsEvicted(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	first := background(t, bash, "echo first").PID
+	awaitEnd(t, bash, first)
+	pids := map[int]bool{first: true}
+	for len(pids) <= 256 {
+		pid := background(t, bash, "true").PID
+		awaitEnd(t, bash, pid)
+		pids[pid] = true
+	}
+	_, err := bash.Check(t.Context(), shared.CheckRequest{PID: first})
+	requireCode(t, err, shared.ErrNotFound)
+	list := check(t, bash, shared.CheckRequest{PID: shared.AllJobs})
+	assert.Len(t, list.Jobs, 256)
+	for _, job := range list.Jobs {
+		assert.True(t, pids[job.PID])
+	}
+}
+
+// requireLeftover checks that one process was left behind, which sleeps forever.
+func requireLeftover(t *testing.T, bash shared.Bash, r *shared.Result, child int) {
+	t.Helper()
+	require.Len(t, r.Leftover, 1)
+	assert.Equal(t, child, r.Leftover[0].PID)
+	eventually(t, "a fork to become sleep", func() bool {
+		left := check(t, bash, shared.CheckRequest{PID: r.PID}).Leftover
+		return len(left) == 1 && left[0] == shared.Process{PID: child, Command: forever}
+	})
+}
+
+// Meaning 5: a command with children in the background returns as soon as bash
+// has ended, with everything bash wrote; the children live on.
+func TestMeaning5ChildrenInTheBackground(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	t.Run("Execute does not wait for them", func(t *testing.T) {
+		r := run(t, bash, forever+" & echo $!")
+		child := number(t, r.Stdout.Content)
+		assert.Equal(t, shared.StatusCompleted, r.Status)
+		requireLeftover(t, bash, r, child)
+		assert.True(t, alive(child))
+		r = kill(t, bash, r.PID)
+		assert.Empty(t, r.Leftover)
+		assert.False(t, alive(child))
+	})
+	t.Run("all that bash wrote is there", func(t *testing.T) {
+		for range 20 {
+			r := run(t, bash, forever+" & seq 10000")
+			require.EqualValues(t, 10000, r.Stdout.TotalLines)
+			kill(t, bash, r.PID)
+		}
+	})
+	t.Run("their output goes on being collected", func(t *testing.T) {
+		g := newGate(t)
+		r := run(t, bash, "{ "+g.wait()+"; echo late; echo later >&2; } & echo early")
+		assert.Equal(t, "early\n", r.Stdout.Content)
+		require.Len(t, r.Leftover, 1)
+		g.open(t)
+		r = check(t, bash, shared.CheckRequest{PID: r.PID, Wait: hang})
+		assert.Empty(t, r.Leftover)
+		assert.Equal(t, "late\n", r.Stdout.Content, "a child that writes is not killed by SIGPIPE")
+		assert.Equal(t, "later\n", r.Stderr.Content)
+		assert.Equal(t, shared.StatusCompleted, r.Status)
+		assert.Equal(t, "early\nlate\n", readFile(t, r.Stdout.Path))
+	})
+	t.Run("Check waits for the last of them", func(t *testing.T) {
+		g := newGate(t)
+		r := run(t, bash, g.wait()+" & exit 3")
+		assert.Equal(t, 3, r.ExitCode)
+		waiting := start(func() (*shared.Result, error) {
+			return bash.Check(t.Context(), shared.CheckRequest{PID: r.PID, Wait: hang})
+		})
+		g.open(t)
+		done := await(t, waiting)
+		require.NoError(t, done.err)
+		assert.Empty(t, done.result.Leftover)
+		assert.Equal(t, 3, done.result.ExitCode)
+	})
+	const told = "; cat $told" // until the child has opened it, written its pid and closed it
+	for name, command := range map[string]string{
+		"nohup":               "nohup " + forever + " >/dev/null 2>&1 & echo $!",
+		"disown":              forever + " & disown; echo $!",
+		"own process group":   "set -m; " + forever + " & echo $!",
+		"setsid":              "setsid bash -c 'echo $$ >$told; exec " + forever + "' &" + told[1:],
+		"double fork":         "( ( " + forever + " & echo $! >$told ) & )" + told,
+		"setsid, double fork": "setsid bash -c '( " + forever + " & echo $! >$told ) & ' &" + told[1:],
+		"redirected":          "setsid bash -c 'echo $$ >$told; exec " + forever + "' </dev/null >/dev/null 2>&1 &" + told[1:],
+		"empty environment":   "setsid bash -c 'echo $$ >$told; exec env -i " + forever + "' </dev/null >/dev/null 2>&1 &" + told[1:],
+	} {
+		t.Run("Leftover and Kill reach "+name, func(t *testing.T) {
+			fifo := filepath.Join(t.TempDir(), "told")
+			require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+			r := execute(t, bash, shared.ExecuteRequest{Command: command, Env: []string{"told=" + fifo}})
+			child := number(t, r.Stdout.Content)
+			requireLeftover(t, bash, r, child)
+			assert.True(t, alive(child))
+			kill(t, bash, r.PID)
+			assert.False(t, alive(child))
+		})
+	}
+	t.Run("a zombie is not left over", func(t *testing.T) {
+		r := run(t, bash, "sleep 0 & echo $!; exec sleep 0.2") // nobody reaps the first one
+		assert.Empty(t, r.Leftover)
+	})
+}

@@ -1,0 +1,156 @@
+package shared_test
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
+)
+
+func TestKillEndsAJob(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	for name, c := range map[string]struct {
+		command string // prints "up" once it can be killed
+		req     shared.KillRequest
+		code    int
+		signal  string
+		output  string
+	}{
+		"with SIGTERM":         {"echo up; exec " + forever, shared.KillRequest{}, 143, "SIGTERM", "up\n"},
+		"that cleans up":       {"trap 'echo bye; exit 7' TERM; echo up; " + forever + " & wait", shared.KillRequest{}, 7, "", "up\nbye\n"},
+		"that ignores SIGTERM": {"trap '' TERM; echo up; while :; do sleep 1000; done", shared.KillRequest{Grace: 50 * time.Millisecond}, 137, "SIGKILL", "up\n"},
+		"with SIGKILL":         {"trap 'echo never' TERM; echo up; exec " + forever, shared.KillRequest{Signal: syscall.SIGKILL}, 137, "SIGKILL", "up\n"},
+		"with SIGINT":          {"trap 'echo int; exit 9' INT; echo up; " + forever + " & wait", shared.KillRequest{Signal: syscall.SIGINT}, 9, "", "up\nint\n"},
+		"with SIGHUP":          {"echo up; exec " + forever, shared.KillRequest{Signal: syscall.SIGHUP}, 129, "SIGHUP", "up\n"},
+		"that is stopped":      {"echo up; kill -STOP $$; " + forever, shared.KillRequest{}, 143, "SIGTERM", "up\n"},
+		"that catches and stays": {
+			"trap 'echo no' TERM; echo up; while :; do " + forever + " & wait $!; done",
+			shared.KillRequest{Grace: 50 * time.Millisecond}, 137, "SIGKILL", "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pid := background(t, bash, c.command).PID
+			awaitText(t, bash, pid, "up")
+			c.req.PID = pid
+			r, err := bash.Kill(t.Context(), c.req)
+			require.NoError(t, err)
+			assert.Equal(t, pid, r.PID)
+			assert.Equal(t, shared.StatusKilled, r.Status)
+			assert.Equal(t, shared.CauseKill, r.Cause)
+			assert.Equal(t, c.code, r.ExitCode)
+			assert.Equal(t, c.signal, r.Signal)
+			assert.Empty(t, r.Leftover)
+			if c.output != "" {
+				assert.Equal(t, c.output, r.Stdout.Content, "all of it, from the first byte on")
+			}
+			assert.False(t, alive(pid))
+		})
+	}
+}
+
+func TestKillEndsTheWholeTree(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	pid := background(t, bash, `
+		sleep 1000 & echo $!
+		setsid sleep 1000 & echo $!
+		(trap '' TERM HUP INT; sleep 1000 & echo $!; wait) &
+		bash -c 'bash -c "echo \$\$; sleep 1000; true"; true' &
+		nohup setsid bash -c 'echo $$; exec sleep 1000' &
+		wait`).PID
+	r := check(t, bash, shared.CheckRequest{PID: pid, Wait: hang, WaitFor: `(?m)(^\d+\n){5}`, All: true})
+	pids := numbers(t, r.Stdout.Content)
+	require.Len(t, pids, 5)
+	kill(t, bash, pid)
+	for _, p := range append(pids, pid) {
+		assert.False(t, alive(p))
+	}
+}
+
+func TestKillIsIdempotentWhileItLasts(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	pid := background(t, bash, "echo up; "+forever).PID
+	awaitText(t, bash, pid, "up")
+	done := make(chan outcome, 16)
+	for range cap(done) {
+		go func() {
+			r, err := bash.Kill(t.Context(), shared.KillRequest{PID: pid})
+			done <- outcome{r, err}
+		}()
+	}
+	killed := 0
+	for range cap(done) {
+		o := await(t, done)
+		if o.err != nil {
+			requireCode(t, o.err, shared.ErrNotFound)
+			continue
+		}
+		killed++
+		assert.Equal(t, shared.StatusKilled, o.result.Status)
+		assert.Equal(t, "up\n", o.result.Stdout.Content)
+	}
+	assert.Positive(t, killed)
+}
+
+func TestKillOfEveryJob(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	r, err := bash.Kill(t.Context(), shared.KillRequest{PID: shared.AllJobs})
+	require.NoError(t, err)
+	assert.Empty(t, r.Jobs)
+	g := newGate(t)
+	running := background(t, bash, forever).PID
+	finished := background(t, bash, "exit 3").PID
+	awaitEnd(t, bash, finished)
+	left := run(t, bash, forever+" & echo $!")
+	plain := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: g.wait() + "; echo not a job"})
+
+	r, err = bash.Kill(t.Context(), shared.KillRequest{PID: shared.AllJobs})
+	require.NoError(t, err)
+	require.Len(t, r.Jobs, 3)
+	assert.Equal(t, running, r.Jobs[0].PID)
+	assert.Equal(t, shared.StatusKilled, r.Jobs[0].Status)
+	assert.Equal(t, finished, r.Jobs[1].PID)
+	assert.Equal(t, shared.StatusFailed, r.Jobs[1].Status)
+	assert.Equal(t, left.PID, r.Jobs[2].PID)
+	assert.Empty(t, r.Jobs[2].Leftover)
+	assert.False(t, alive(running))
+	assert.False(t, alive(number(t, left.Stdout.Content)))
+	assert.Empty(t, check(t, bash, shared.CheckRequest{PID: shared.AllJobs}).Jobs)
+
+	g.open(t)
+	done := await(t, plain)
+	require.NoError(t, done.err)
+	assert.Equal(t, "not a job\n", done.result.Stdout.Content)
+}
+
+func TestKillOfAJobThatFailsAtTheSameMoment(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	for range 20 {
+		pid := background(t, bash, "exit 3").PID
+		r := kill(t, bash, pid)
+		assert.Contains(t, []shared.Status{shared.StatusFailed, shared.StatusKilled}, r.Status)
+		assert.Equal(t, r.Status == shared.StatusKilled, r.Cause == shared.CauseKill)
+		assert.NotEqual(t, -1, r.ExitCode)
+	}
+}
+
+func TestASignalFromElsewhereIsAFailure(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	pid := background(t, bash, "echo up; exec "+forever).PID
+	awaitText(t, bash, pid, "up")
+	require.NoError(t, syscall.Kill(pid, syscall.SIGTERM))
+	r := awaitEnd(t, bash, pid)
+	assert.Equal(t, shared.StatusFailed, r.Status)
+	assert.Empty(t, r.Cause)
+	assert.Equal(t, 143, r.ExitCode)
+	assert.Equal(t, "SIGTERM", r.Signal)
+}

@@ -1,0 +1,174 @@
+package shared_test
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
+)
+
+// recorder is a live writer that a test can wait for.
+type recorder struct {
+	mu    sync.Mutex // guards what follows
+	text  strings.Builder
+	calls int
+}
+
+func (r *recorder) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls++
+	return r.text.Write(p)
+}
+
+func (r *recorder) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.String()
+}
+
+func (r *recorder) await(t *testing.T, text string) {
+	t.Helper()
+	eventually(t, "live output", func() bool { return strings.Contains(r.String(), text) })
+}
+
+func TestLiveOutputIsTheRawBytes(t *testing.T) {
+	t.Parallel()
+	var stdout, stderr recorder
+	r := execute(t, launch(t), shared.ExecuteRequest{
+		Command: `printf '\033[31mred\033[0m\r\n\377'; printf 'err\007' >&2`, Stdout: &stdout, Stderr: &stderr,
+	})
+	assert.Equal(t, "\033[31mred\033[0m\r\n\xff", stdout.String(), "complete when Execute returns")
+	assert.Equal(t, "err\a", stderr.String())
+	assert.Equal(t, "red\n\uFFFD", r.Stdout.Content)
+}
+
+func TestLiveOutputOfOneStream(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	var one recorder
+	r := execute(t, bash, shared.ExecuteRequest{Command: "echo out; echo err >&2", Stderr: &one})
+	assert.Equal(t, "err\n", one.String())
+	assert.Equal(t, "out\n", r.Stdout.Content)
+	var merged, unused recorder
+	execute(t, bash, shared.ExecuteRequest{Command: "echo out; echo err >&2", Merge: true, Stdout: &merged, Stderr: &unused})
+	assert.Equal(t, "out\nerr\n", merged.String())
+	assert.Empty(t, unused.String())
+}
+
+func TestLiveOutputComesWhileTheCommandRuns(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	g := newGate(t)
+	var stdout recorder
+	running := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: "printf prompt; " + g.wait() + "; echo done", Stdout: &stdout})
+	stdout.await(t, "prompt")
+	g.open(t)
+	require.NoError(t, await(t, running).err)
+	assert.Equal(t, "promptdone\n", stdout.String())
+}
+
+func TestLiveOutputGoesOnWithTheJob(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	g := newGate(t)
+	var stdout, stderr recorder
+	r := execute(t, bash, shared.ExecuteRequest{
+		Command: g.wait() + "; echo out; echo err >&2; " + g.wait() + "; echo last",
+		Mode:    shared.ModeBackground, Stdout: &stdout, Stderr: &stderr,
+	})
+	g.open(t)
+	stdout.await(t, "out\n")
+	stderr.await(t, "err\n")
+	g.open(t)
+	stdout.await(t, "last\n")
+	assert.Equal(t, "out\nlast\n", awaitEnd(t, bash, r.PID).Stdout.Content)
+}
+
+func TestLiveOutputGoesOnWithLeftovers(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	g := newGate(t)
+	var stdout recorder
+	execute(t, bash, shared.ExecuteRequest{Command: "{ " + g.wait() + "; echo late; } & echo early", Stdout: &stdout})
+	stdout.await(t, "early\n")
+	g.open(t)
+	stdout.await(t, "late\n")
+}
+
+func TestLiveOutputOfAFloodIsComplete(t *testing.T) {
+	t.Parallel()
+	var stdout recorder
+	execute(t, launch(t), shared.ExecuteRequest{Command: "seq 50000", Stdout: &stdout})
+	assert.Equal(t, seq(1, 50000), stdout.String())
+}
+
+// stuck is a live writer that never comes back.
+type stuck chan struct{}
+
+func (s stuck) Write(p []byte) (int, error) {
+	<-s
+	return 0, io.ErrClosedPipe
+}
+
+func TestAStuckLiveWriterDelaysNothing(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	writer := make(stuck)
+	defer close(writer)
+	r := execute(t, bash, shared.ExecuteRequest{Command: "seq 2000000; exit 3", Stdout: writer})
+	assert.Equal(t, 3, r.ExitCode)
+	assert.EqualValues(t, 2000000, r.Stdout.TotalLines)
+	assert.Equal(t, "alive\n", run(t, bash, "echo alive").Stdout.Content)
+}
+
+// failing is a live writer that does not want more.
+type failing struct{ calls recorder }
+
+func (f *failing) Write(p []byte) (int, error) {
+	_, _ = f.calls.Write(p)
+	return 0, errors.New("no more")
+}
+
+func TestAFailingLiveWriterEndsTheCopyAlone(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	g := newGate(t)
+	var writer failing
+	running := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: "echo one; " + g.wait() + "; echo two; exit 3", Stdout: &writer})
+	writer.calls.await(t, "one\n")
+	g.open(t)
+	done := await(t, running)
+	require.NoError(t, done.err)
+	assert.Equal(t, 3, done.result.ExitCode)
+	assert.Equal(t, "one\ntwo\n", done.result.Stdout.Content)
+	assert.Equal(t, "one\n", writer.calls.String())
+}
+
+// slow is a live writer that reads as fast as the test lets it.
+type slow struct {
+	recorder
+	turn chan struct{}
+}
+
+func (s *slow) Write(p []byte) (int, error) {
+	<-s.turn
+	return s.recorder.Write(p)
+}
+
+func TestWhatASlowLiveWriterMissesIsCounted(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	writer := &slow{turn: make(chan struct{})}
+	r := execute(t, bash, shared.ExecuteRequest{Command: "seq 3000000", Stdout: writer})
+	assert.EqualValues(t, 3000000, r.Stdout.TotalLines)
+	close(writer.turn)
+	writer.await(t, " bytes skipped …]\n")
+	assert.True(t, strings.HasPrefix(writer.String(), "1\n2\n3\n"))
+}

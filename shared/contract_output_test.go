@@ -1,0 +1,410 @@
+package shared_test
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
+)
+
+// seq is what the program of that name prints.
+func seq(from, to int) string {
+	var b strings.Builder
+	for i := from; i <= to; i++ {
+		fmt.Fprintln(&b, i)
+	}
+	return b.String()
+}
+
+// Meaning 6: whatever a Result does not show is in the log that it names.
+func TestMeaning6TruncatedMeansKept(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	t.Run("by lines", func(t *testing.T) {
+		r := run(t, bash, "seq 5000")
+		assert.Equal(t, seq(3001, 5000), r.Stdout.Content)
+		assert.True(t, r.Stdout.Truncated)
+		assert.Equal(t, "lines", r.Stdout.TruncatedBy)
+		assert.EqualValues(t, 5000, r.Stdout.TotalLines)
+		assert.Equal(t, 2000, r.Stdout.OutputLines)
+		assert.Equal(t, len(r.Stdout.Content), r.Stdout.OutputBytes)
+		assert.EqualValues(t, len(seq(1, 5000)), r.Stdout.TotalBytes)
+		assert.False(t, r.Stdout.LastLinePartial)
+		assert.Empty(t, r.Stdout.PathError)
+		assert.Equal(t, seq(1, 5000), readFile(t, r.Stdout.Path))
+		assert.Equal(t, shared.Output{}, r.Stderr)
+	})
+	t.Run("by bytes", func(t *testing.T) {
+		line := strings.Repeat("x", 99) + "\n"
+		r := run(t, bash, "for i in {1..1000}; do echo "+line[:99]+"; done")
+		assert.Equal(t, strings.Repeat(line, 512), r.Stdout.Content)
+		assert.Equal(t, "bytes", r.Stdout.TruncatedBy)
+		assert.EqualValues(t, 1000, r.Stdout.TotalLines)
+		assert.False(t, r.Stdout.LastLinePartial)
+		assert.Equal(t, strings.Repeat(line, 1000), readFile(t, r.Stdout.Path))
+	})
+	t.Run("each stream by itself", func(t *testing.T) {
+		r := run(t, bash, "seq 3000 >&2; echo small")
+		assert.Equal(t, "small\n", r.Stdout.Content)
+		assert.False(t, r.Stdout.Truncated)
+		assert.Empty(t, r.Stdout.Path)
+		assert.Equal(t, seq(1001, 3000), r.Stderr.Content)
+		assert.Equal(t, seq(1, 3000), readFile(t, r.Stderr.Path))
+	})
+	t.Run("both streams", func(t *testing.T) {
+		r := run(t, bash, "seq 3000; seq 4000 >&2")
+		assert.NotEqual(t, r.Stdout.Path, r.Stderr.Path)
+		assert.Equal(t, seq(1, 3000), readFile(t, r.Stdout.Path))
+		assert.Equal(t, seq(1, 4000), readFile(t, r.Stderr.Path))
+	})
+	t.Run("exactly the limits is not truncated", func(t *testing.T) {
+		for _, command := range []string{"seq 2000", "head -c 51200 /dev/zero | tr '\\0' x", "yes 123456789 | head -c 10000"} {
+			r := run(t, bash, command)
+			assert.False(t, r.Stdout.Truncated)
+			assert.Empty(t, r.Stdout.TruncatedBy)
+			assert.Empty(t, r.Stdout.Path)
+			assert.EqualValues(t, r.Stdout.TotalBytes, len(r.Stdout.Content))
+			assert.EqualValues(t, r.Stdout.TotalLines, r.Stdout.OutputLines)
+		}
+	})
+	t.Run("one more is", func(t *testing.T) {
+		r := run(t, bash, "seq 2001")
+		assert.Equal(t, seq(2, 2001), r.Stdout.Content)
+		r = run(t, bash, "seq 2000; printf unfinished")
+		assert.Equal(t, seq(2, 2000)+"unfinished", r.Stdout.Content)
+		assert.EqualValues(t, 2001, r.Stdout.TotalLines)
+	})
+	t.Run("a killed command too", func(t *testing.T) {
+		r := execute(t, bash, shared.ExecuteRequest{Command: "seq 5000; " + forever, Mode: shared.ModeTerminate, Timeout: soon})
+		assert.Equal(t, seq(3001, 5000), r.Stdout.Content)
+		assert.Equal(t, seq(1, 5000), readFile(t, r.Stdout.Path))
+	})
+	t.Run("the log is the sanitized stream", func(t *testing.T) {
+		r := run(t, bash, `printf 'be\033[1mfo\033[0mre\r\n'; seq 3000`)
+		assert.Equal(t, "before\n"+seq(1, 3000), readFile(t, r.Stdout.Path))
+	})
+	t.Run("a job always has logs", func(t *testing.T) {
+		r := awaitEnd(t, bash, background(t, bash, "echo little").PID)
+		assert.Equal(t, "little\n", readFile(t, r.Stdout.Path))
+		assert.Empty(t, readFile(t, r.Stderr.Path))
+	})
+}
+
+func TestLimitsOfARequest(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	limited := func(command string, limits shared.Limits) shared.Output {
+		return execute(t, bash, shared.ExecuteRequest{Command: command, Limits: limits}).Stdout
+	}
+	t.Run("MaxLines", func(t *testing.T) {
+		out := limited("seq 10", shared.Limits{MaxLines: 3})
+		assert.Equal(t, "8\n9\n10\n", out.Content)
+		assert.Equal(t, 3, out.OutputLines)
+		assert.Equal(t, seq(1, 10), readFile(t, out.Path))
+	})
+	t.Run("no MaxLines", func(t *testing.T) {
+		out := limited("seq 9000", shared.Limits{MaxLines: -1})
+		assert.Equal(t, seq(1, 9000), out.Content)
+		assert.False(t, out.Truncated)
+	})
+	t.Run("MaxBytes", func(t *testing.T) {
+		out := limited("seq 10", shared.Limits{MaxBytes: 6})
+		assert.Equal(t, "9\n10\n", out.Content)
+		assert.Equal(t, "bytes", out.TruncatedBy)
+	})
+	t.Run("the largest MaxBytes", func(t *testing.T) {
+		out := limited("seq 100000", shared.Limits{MaxLines: -1, MaxBytes: shared.MaxMaxBytes})
+		assert.Equal(t, seq(1, 100000), out.Content)
+		assert.False(t, out.Truncated)
+		out = limited("seq 1000000", shared.Limits{MaxLines: -1, MaxBytes: shared.MaxMaxBytes})
+		assert.True(t, strings.HasSuffix(seq(1, 1000000), "\n"+out.Content))
+		assert.LessOrEqual(t, len(out.Content), shared.MaxMaxBytes)
+		assert.Greater(t, len(out.Content), shared.MaxMaxBytes-10)
+	})
+	t.Run("whichever comes first", func(t *testing.T) {
+		assert.Equal(t, "bytes", limited("seq 1000", shared.Limits{MaxLines: 100, MaxBytes: 20}).TruncatedBy)
+		assert.Equal(t, "lines", limited("seq 1000", shared.Limits{MaxLines: 2, MaxBytes: 20}).TruncatedBy)
+	})
+	t.Run("of Check and Kill", func(t *testing.T) {
+		pid := background(t, bash, "seq 100000").PID
+		awaitOver(t, bash, pid)
+		r := check(t, bash, shared.CheckRequest{PID: pid, All: true, Limits: shared.Limits{MaxLines: -1, MaxBytes: shared.MaxMaxBytes}})
+		assert.Equal(t, seq(1, 100000), r.Stdout.Content, "although the memory holds less")
+		r = check(t, bash, shared.CheckRequest{PID: pid, All: true, Limits: shared.Limits{MaxLines: 1}})
+		assert.Equal(t, "100000\n", r.Stdout.Content)
+		r, err := bash.Kill(t.Context(), shared.KillRequest{PID: pid, Limits: shared.Limits{MaxLines: 2}})
+		require.NoError(t, err)
+		assert.Equal(t, "99999\n100000\n", r.Stdout.Content)
+		assert.EqualValues(t, 100000, r.Stdout.TotalLines)
+	})
+}
+
+func TestLimitsEnds(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	limits := shared.Limits{Ends: 10}
+	t.Run("keeps both ends", func(t *testing.T) {
+		r := execute(t, bash, shared.ExecuteRequest{Command: "seq 5000", Limits: limits})
+		assert.Equal(t, "1\n2\n3\n4\n5\n", r.Stdout.Head)
+		assert.Equal(t, "4999\n5000\n", r.Stdout.Content)
+		assert.True(t, r.Stdout.Truncated)
+		assert.Equal(t, 20, r.Stdout.OutputBytes)
+		assert.Equal(t, 7, r.Stdout.OutputLines)
+		assert.EqualValues(t, 5000, r.Stdout.TotalLines)
+		assert.Equal(t, seq(1, 5000), readFile(t, r.Stdout.Path))
+	})
+	t.Run("cuts nothing within the limits", func(t *testing.T) {
+		r := execute(t, bash, shared.ExecuteRequest{Command: "seq 100", Limits: limits})
+		assert.Equal(t, seq(1, 100), r.Stdout.Content)
+		assert.Empty(t, r.Stdout.Head)
+		assert.False(t, r.Stdout.Truncated)
+	})
+	t.Run("never cuts a rune", func(t *testing.T) {
+		for ends := 1; ends < 9; ends++ {
+			r := execute(t, bash, shared.ExecuteRequest{
+				Command: "printf '世%.0s' {1..100}",
+				Limits:  shared.Limits{Ends: ends, MaxBytes: 100},
+			})
+			assert.Equal(t, strings.Repeat("世", ends/3), r.Stdout.Head)
+			assert.Equal(t, strings.Repeat("世", ends/3), r.Stdout.Content)
+		}
+	})
+	t.Run("of what a Check has to show", func(t *testing.T) {
+		g := newGate(t)
+		pid := background(t, bash, "echo first; "+g.wait()+"; seq 100; echo last").PID
+		awaitText(t, bash, pid, "first")
+		g.open(t)
+		awaitOver(t, bash, pid)
+		r := check(t, bash, shared.CheckRequest{PID: pid, Limits: shared.Limits{Ends: 4, MaxLines: 10}})
+		assert.Equal(t, "1\n2\n", r.Stdout.Head)
+		assert.Equal(t, "ast\n", r.Stdout.Content)
+	})
+	t.Run("of a flood", func(t *testing.T) {
+		r := execute(t, bash, shared.ExecuteRequest{Command: "seq 1000000", Limits: shared.Limits{Ends: 25000}})
+		assert.Equal(t, seq(1, 1000000)[:25000], r.Stdout.Head)
+		assert.True(t, strings.HasSuffix(seq(1, 1000000), r.Stdout.Content))
+		assert.Len(t, r.Stdout.Content, 25000)
+	})
+}
+
+func TestOneLineLongerThanMaxBytes(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	t.Run("shows its end", func(t *testing.T) {
+		r := run(t, bash, "echo before; head -c 60000 /dev/zero | tr '\\0' x; printf end")
+		assert.True(t, r.Stdout.LastLinePartial)
+		assert.Equal(t, "bytes", r.Stdout.TruncatedBy)
+		assert.Equal(t, strings.Repeat("x", 51197)+"end", r.Stdout.Content)
+		assert.Equal(t, 1, r.Stdout.OutputLines)
+		assert.EqualValues(t, 2, r.Stdout.TotalLines)
+		assert.EqualValues(t, 60010, r.Stdout.TotalBytes)
+		assert.Equal(t, "before\n"+strings.Repeat("x", 60000)+"end", readFile(t, r.Stdout.Path))
+	})
+	t.Run("with its newline", func(t *testing.T) {
+		r := run(t, bash, "head -c 60000 /dev/zero | tr '\\0' x; echo")
+		assert.True(t, r.Stdout.LastLinePartial)
+		assert.Equal(t, strings.Repeat("x", 51199)+"\n", r.Stdout.Content)
+	})
+	t.Run("begins with a whole rune", func(t *testing.T) {
+		for max := 20; max < 24; max++ {
+			r := execute(t, bash, shared.ExecuteRequest{Command: "printf '🐧%.0s' {1..100}", Limits: shared.Limits{MaxBytes: max}})
+			assert.Equal(t, strings.Repeat("🐧", 5), r.Stdout.Content)
+			assert.True(t, r.Stdout.LastLinePartial)
+		}
+	})
+	t.Run("but an earlier one is left out whole", func(t *testing.T) {
+		r := run(t, bash, "head -c 60000 /dev/zero | tr '\\0' x; echo; echo short")
+		assert.Equal(t, "short\n", r.Stdout.Content)
+		assert.False(t, r.Stdout.LastLinePartial)
+	})
+}
+
+func TestTotalsAreExact(t *testing.T) {
+	t.Parallel()
+	r := run(t, launch(t), "seq 2000000; printf unfinished")
+	assert.EqualValues(t, 2000001, r.Stdout.TotalLines)
+	assert.EqualValues(t, 14888896+len("unfinished"), r.Stdout.TotalBytes)
+	assert.True(t, strings.HasSuffix(r.Stdout.Content, "\n2000000\nunfinished"))
+	log, err := os.Open(r.Stdout.Path)
+	require.NoError(t, err)
+	defer log.Close()
+	lines := 0
+	for scanner := bufio.NewScanner(log); scanner.Scan(); {
+		if lines++; lines <= 2000000 && scanner.Text() != fmt.Sprint(lines) {
+			require.Equal(t, fmt.Sprint(lines), scanner.Text())
+		}
+	}
+	assert.Equal(t, 2000001, lines)
+}
+
+// Meaning 7: the output is what a terminal would show in the end, however it
+// was written.
+func TestMeaning7SanitizedBeforeTheTail(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	for name, c := range map[string]struct{ command, want string }{
+		"colours":                {`printf '\033[1;31mred\033[0m \033[38;5;196mdeep\033[m\n'`, "red deep\n"},
+		"window title":           {`printf '\033]0;title\007text\n'`, "text\n"},
+		"hyperlink":              {`printf '\033]8;;http://x\033\\link\033]8;;\033\\\n'`, "link\n"},
+		"device control":         {`printf '\033Pq#0;1\033\\text\n'`, "text\n"},
+		"application, privacy":   {`printf '\033_app\033\\\033^pm\033\\\033Xsos\033\\text\n'`, "text\n"},
+		"charset":                {`printf '\033(0\033)Btext\n'`, "text\n"},
+		"C1":                     {`printf '\302\23331mtext\302\205x\n'`, "textx\n"},
+		"CRLF":                   {`printf 'one\r\ntwo\r\n'`, "one\ntwo\n"},
+		"overwritten":            {`printf 'progress 50%%\rprogress done\n'`, "progress done\n"},
+		"overwritten in part":    {`printf 'abcdef\rXY\n'`, "XYcdef\n"},
+		"erased":                 {`printf 'a long line\r\033[Kshort\n'`, "short\n"},
+		"backspace":              {`printf 'abd\bc\n'`, "abc\n"},
+		"column":                 {`printf 'abc\033[1GX\n'`, "Xbc\n"},
+		"tab":                    {`printf 'a\tb\n'`, "a\tb\n"},
+		"control bytes":          {`printf 'a\000b\007c\177d\n'`, "abcd\n"},
+		"invalid UTF-8":          {`printf 'a\377b\n'`, "a\uFFFDb\n"},
+		"cut rune":               {`printf '\344\270'; printf '\226\n'`, "世\n"},
+		"cut escape":             {`printf 'a\033['; printf '3'; printf '1mb\n'`, "ab\n"},
+		"cut CRLF":               {`printf 'a\r'; printf '\nb\n'`, "a\nb\n"},
+		"on stderr":              {`printf '\033[31mred\033[0m\n' >&2; printf 'x\n'`, "x\n"},
+		"unfinished at the end":  {`printf 'text\033[3'`, "text"},
+		"unfinished rune at end": {`printf 'text\344\270'`, "text\uFFFD"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := run(t, bash, c.command)
+			assert.Equal(t, c.want, r.Stdout.Content)
+			assert.EqualValues(t, len(c.want), r.Stdout.TotalBytes)
+			assert.NotContains(t, r.Stderr.Content, "\033")
+		})
+	}
+	t.Run("an escape that never ends swallows nothing else", func(t *testing.T) {
+		for _, opening := range []string{`\033]0;`, `\033P`, `\033_`, `\033^`, `\033X`, `\033[`} {
+			r := run(t, bash, "printf 'before\\n"+opening+"'; seq 100000; echo after")
+			assert.True(t, strings.HasSuffix(r.Stdout.Content, "\n99999\n100000\nafter\n"), opening)
+			assert.Contains(t, readFile(t, r.Stdout.Path)[:7], "before\n")
+		}
+	})
+	t.Run("a line that was shown and rewritten comes again", func(t *testing.T) {
+		g := newGate(t)
+		pid := background(t, bash, "printf '10%%'; "+g.wait()+`; printf '\r20%%'; `+g.wait()+"; echo").PID
+		assert.Equal(t, "10%", awaitText(t, bash, pid, "10%").Stdout.Content)
+		g.open(t)
+		assert.Equal(t, "20%", awaitText(t, bash, pid, "20%").Stdout.Content)
+		g.open(t)
+		assert.Equal(t, "20%\n", awaitEnd(t, bash, pid).Stdout.Content)
+	})
+	t.Run("binary data", func(t *testing.T) {
+		r := run(t, bash, "head -c 300000 /dev/urandom")
+		assert.True(t, utf8.ValidString(r.Stdout.Content))
+		clean := func(c rune) bool { return c != '\n' && c != '\t' && (c < ' ' || c >= 0x7f && c < 0xa0) }
+		assert.Equal(t, -1, strings.IndexFunc(r.Stdout.Content, clean))
+	})
+}
+
+// Meaning 8: memory and disk are bounded, the command and its counts go on.
+func TestMeaning8Bounded(t *testing.T) {
+	t.Parallel()
+	t.Run("a log stops at MaxLogBytes", func(t *testing.T) {
+		bash := launchWith(t, shared.LaunchConfig{MaxLogBytes: 100000})
+		r := run(t, bash, "seq 100000; exit 3")
+		assert.Equal(t, 3, r.ExitCode)
+		assert.EqualValues(t, 100000, r.Stdout.TotalLines)
+		assert.Equal(t, seq(98001, 100000), r.Stdout.Content)
+		assert.Contains(t, r.Stdout.PathError, "MaxLogBytes")
+		assert.Equal(t, seq(1, 100000)[:100000], readFile(t, r.Stdout.Path))
+	})
+	t.Run("logs stop at MaxSessionLogBytes", func(t *testing.T) {
+		bash := launchWith(t, shared.LaunchConfig{MaxSessionLogBytes: 100000})
+		r := run(t, bash, "seq 10000")
+		assert.Empty(t, r.Stdout.PathError)
+		r = run(t, bash, "seq 100000")
+		assert.EqualValues(t, 100000, r.Stdout.TotalLines)
+		assert.Contains(t, r.Stdout.PathError, "MaxSessionLogBytes")
+		assert.Equal(t, seq(1, 100000)[:100000-len(seq(1, 10000))], readFile(t, r.Stdout.Path))
+	})
+	t.Run("memory", func(t *testing.T) {
+		bash := launch(t)
+		run(t, bash, "seq 100000")
+		before := memory(t, bash.PluginPID())
+		for _, flood := range []string{
+			"head -c 200000000 /dev/zero | tr '\\0' '\\n'",
+			"head -c 200000000 /dev/zero | tr '\\0' x", // one line
+			"printf '\\033]0;'; head -c 200000000 /dev/zero | tr '\\0' x",
+		} {
+			r := run(t, bash, flood)
+			assert.Equal(t, shared.StatusCompleted, r.Status)
+			assert.Greater(t, r.Stdout.TotalBytes, int64(100000000))
+		}
+		assert.Less(t, memory(t, bash.PluginPID())-before, 64<<20)
+	})
+}
+
+// memory is the most that a process has held.
+func memory(t *testing.T, pid int) int {
+	t.Helper()
+	for line := range strings.Lines(readFile(t, fmt.Sprintf("/proc/%d/status", pid))) {
+		if size, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			return number(t, strings.TrimSuffix(strings.TrimSpace(size), " kB")) << 10
+		}
+	}
+	require.Fail(t, "no VmHWM")
+	return 0
+}
+
+func TestLogsArePrivate(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "made", "here")
+	r := run(t, launchWith(t, shared.LaunchConfig{LogDir: dir}), "seq 3000")
+	assert.Equal(t, dir, filepath.Dir(filepath.Dir(r.Stdout.Path)))
+	for path, mode := range map[string]os.FileMode{r.Stdout.Path: 0o600, filepath.Dir(r.Stdout.Path): 0o700, dir: 0o700} {
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		assert.Equal(t, mode, info.Mode().Perm(), path)
+	}
+}
+
+func TestLogsOutliveTheClient(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	path := run(t, bash, "seq 3000").Stdout.Path
+	require.NoError(t, bash.Close())
+	assert.Equal(t, seq(1, 3000), readFile(t, path))
+}
+
+func TestLogsGoAtCloseWithNegativeRetention(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	bash := launchWith(t, shared.LaunchConfig{LogDir: dir, LogRetention: -1})
+	assert.FileExists(t, run(t, bash, "seq 3000").Stdout.Path)
+	require.NoError(t, bash.Close())
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Empty(t, left)
+}
+
+func TestALogThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	r := run(t, launchWith(t, shared.LaunchConfig{LogDir: filepath.Join(file, "logs")}), "seq 3000; exit 7")
+	assert.Equal(t, 7, r.ExitCode, "the command goes on")
+	assert.EqualValues(t, 3000, r.Stdout.TotalLines)
+	assert.Equal(t, seq(1001, 3000), r.Stdout.Content)
+	assert.Empty(t, r.Stdout.Path)
+	assert.Contains(t, r.Stdout.PathError, "not a directory")
+}
+
+func TestALogThatWasRemoved(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	pid := background(t, bash, "seq 3000; "+forever).PID
+	r := awaitText(t, bash, pid, "(?m)^3000$")
+	require.NoError(t, os.Remove(r.Stdout.Path))
+	r = check(t, bash, shared.CheckRequest{PID: pid, All: true})
+	assert.NotEmpty(t, r.Stdout.PathError)
+	assert.EqualValues(t, 3000, r.Stdout.TotalLines)
+}

@@ -1,0 +1,21 @@
+// Package shared is the contract between a host and a bash tool that runs as a
+// plugin, and everything a host needs to load one.
+//
+// The contract is Bash: Execute runs a command, Check reports on a job, and
+// Kill ends one. A command that outlives its Execute, or leaves processes
+// behind, is a job, named by the pid of its bash.
+//
+// A host has two ways to a Bash. Launch starts the plugin safely (private
+// socket, mutual TLS, checksum, bounded start and end) and replaces it when it
+// crashes:
+//
+//	bash, err := shared.Launch(ctx, shared.LaunchConfig{Path: "bin/bash-plugin"})
+//	defer bash.Close()
+//	result, err := bash.Execute(ctx, shared.ExecuteRequest{Command: "make test"})
+//
+// A host that uses hashicorp/go-plugin for other plugins too passes Handshake
+// and Plugins to plugin.NewClient, dispenses PluginName and gets a Bash.
+//
+// A plugin serves an implementation of Bash with go-plugin's Serve, the same
+// Handshake and a Plugin around it; this module's own is plugin/main.go.
+package shared

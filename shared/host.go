@@ -1,0 +1,119 @@
+package shared
+
+import (
+	"context"
+	"errors"
+)
+
+// Client is a Bash that runs in a plugin process of its own. When the plugin
+// dies, the calls under way fail with ErrCrashed and the next one starts a
+// fresh plugin; a call for a job of the old one fails with an error that
+// matches ErrNotFound and ErrCrashed and names the job's logs. A Client is
+// safe for concurrent use.
+type Client struct {
+	cfg  LaunchConfig
+	turn chan struct{} // held while what follows is used, and while a plugin starts
+	now  *session
+	shut bool
+	jobs *jobBook
+}
+
+var _ Bash = (*Client)(nil)
+
+// session returns the live plugin's, starting one where there is none.
+func (c *Client) session(ctx context.Context) (*session, error) {
+	select {
+	case c.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-c.turn }()
+	if c.shut {
+		return nil, errClientClosed()
+	}
+	if c.now != nil && !c.now.gone() {
+		return c.now, nil
+	}
+	if c.now != nil {
+		c.now.bury()
+		c.jobs.lose()
+		c.now = nil
+	}
+	s, err := c.cfg.start(ctx)
+	c.now = s
+	return s, err
+}
+
+func errClientClosed() error { return &Error{CodeClosed, "the client is closed: launch another one"} }
+
+// do makes a call, on a fresh plugin where there is none.
+func (c *Client) do(ctx context.Context, call func(Bash) (*Result, error)) (*Result, error) {
+	// The start must not fail because a context is over: the plugin accounts
+	// for that.
+	s, err := c.session(context.WithoutCancel(ctx))
+	if err != nil {
+		return nil, err
+	}
+	r, err := call(s.bash)
+	if errors.Is(err, ErrCrashed) {
+		if c.isShut() {
+			return nil, errClientClosed()
+		}
+		s.bury()
+	}
+	if err == nil {
+		c.jobs.note(r)
+	}
+	return r, err
+}
+
+func (c *Client) isShut() bool {
+	c.turn <- struct{}{}
+	defer func() { <-c.turn }()
+	return c.shut
+}
+
+// Execute implements Bash.
+func (c *Client) Execute(ctx context.Context, req ExecuteRequest) (*Result, error) {
+	return c.do(ctx, func(b Bash) (*Result, error) { return b.Execute(ctx, req) })
+}
+
+// Check implements Bash.
+func (c *Client) Check(ctx context.Context, req CheckRequest) (*Result, error) {
+	r, err := c.do(ctx, func(b Bash) (*Result, error) { return b.Check(ctx, req) })
+	return r, c.jobs.explain(req.PID, err)
+}
+
+// Kill implements Bash.
+func (c *Client) Kill(ctx context.Context, req KillRequest) (*Result, error) {
+	r, err := c.do(ctx, func(b Bash) (*Result, error) { return b.Kill(ctx, req) })
+	if err == nil {
+		c.jobs.forget(req.PID)
+	}
+	return r, c.jobs.explain(req.PID, err)
+}
+
+// Close ends every command and the plugin, and returns when nothing of them is
+// left, within 5 s even if the plugin is stuck. Calls under way return what
+// their commands came to; later calls fail with ErrClosed. Closing again does
+// nothing.
+func (c *Client) Close() error {
+	c.turn <- struct{}{}
+	s := c.now
+	c.now, c.shut = nil, true
+	<-c.turn
+	if s == nil {
+		return nil
+	}
+	return s.close()
+}
+
+// PluginPID returns the pid of the plugin's process, 0 where none is running.
+func (c *Client) PluginPID() int {
+	c.turn <- struct{}{}
+	defer func() { <-c.turn }()
+	if c.now == nil || c.now.gone() {
+		return 0
+	}
+	return c.now.pid
+}

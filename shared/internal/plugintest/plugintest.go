@@ -1,0 +1,46 @@
+// Package plugintest builds the programs of this module for tests that run
+// them as their users do.
+package plugintest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+)
+
+// Build builds bash-plugin and host-example into dir, with the race detector
+// where the tests have it.
+func Build(dir string) error {
+	_, here, _, _ := runtime.Caller(0)
+	root := filepath.Join(filepath.Dir(here), "..", "..", "..")
+	for program, source := range map[string]string{"bash-plugin": "./plugin", "host-example": "./host-example"} {
+		args := []string{"build", "-o", filepath.Join(dir, program)}
+		if raceEnabled {
+			args = append(args, "-race")
+		}
+		cmd := exec.Command("go", append(args, source)...)
+		cmd.Dir = root
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("cannot build %s: %w\n%s", program, err, out)
+		}
+	}
+	return nil
+}
+
+// Main builds the programs, runs the tests and returns their exit code. It
+// gives run the folder with the programs.
+func Main(run func(dir string) int) int {
+	dir, err := os.MkdirTemp("", "plugintest-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	if err := Build(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return run(dir)
+}

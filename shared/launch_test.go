@@ -1,0 +1,429 @@
+package shared_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
+)
+
+// script makes a program that is not this plugin.
+func script(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "plugin")
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700))
+	return path
+}
+
+func TestLaunchSaysWhatIsWrongWithThePlugin(t *testing.T) {
+	t.Parallel()
+	plain := filepath.Join(t.TempDir(), "plain")
+	require.NoError(t, os.WriteFile(plain, []byte("#!/bin/sh\n"), 0o600))
+	dir := t.TempDir()
+	binary := filepath.Join(t.TempDir(), "binary")
+	require.NoError(t, os.WriteFile(binary, []byte("\x7fELF is not enough"), 0o700))
+	lost := filepath.Join(t.TempDir(), "lost")
+	require.NoError(t, os.WriteFile(lost, []byte("#!/no/such/interpreter\n"), 0o700))
+	for name, c := range map[string]struct {
+		path string
+		says []string
+	}{
+		"missing":                {"/no/such/plugin", []string{"no plugin at", "build it"}},
+		"a directory":            {dir, []string{"is a directory", "LaunchConfig.Path"}},
+		"below a file":           {plain + "/plugin", []string{"not a directory"}},
+		"not executable":         {plain, []string{"not executable", "chmod +x"}},
+		"no program":             {binary, []string{"exec format error"}},
+		"a lost interpreter":     {lost, []string{"cannot start the plugin"}},
+		"ends at once":           {"/bin/true", []string{"not a go-plugin plugin"}},
+		"fails at once":          {"/bin/false", []string{"not a go-plugin plugin"}},
+		"prints something else":  {script(t, "echo hello there; exec sleep 1000"), []string{"not a go-plugin plugin"}},
+		"prints a lot":           {script(t, "yes | head -c 1000000; exec sleep 1000"), []string{"not a go-plugin plugin"}},
+		"prints binary data":     {script(t, "head -c 1000 /dev/urandom; echo; exec sleep 1000"), []string{"not a go-plugin plugin"}},
+		"complains":              {script(t, "echo no license >&2; exit 1"), []string{"not a go-plugin plugin"}},
+		"never gets ready":       {script(t, "exec sleep 1000"), []string{"did not get ready within 1s", "StartTimeout"}},
+		"another version":        {script(t, "echo '1|99|unix|/tmp/none|netrpc|'; exec sleep 1000"), []string{"another version of the contract", "build both"}},
+		"another core version":   {script(t, "echo '9|1|unix|/tmp/none|netrpc|'; exec sleep 1000"), []string{"version"}},
+		"another protocol":       {script(t, "echo '1|1|unix|/tmp/none|grpc|'; exec sleep 1000"), []string{"not over net/rpc"}},
+		"says where nobody is":   {script(t, "echo '1|1|unix|/tmp/none|netrpc|'; exec sleep 1000"), []string{"cannot start the plugin"}},
+		"has a broken handshake": {script(t, "echo '1|1|unix'; exec sleep 1000"), []string{"not a go-plugin plugin"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: c.path, StartTimeout: time.Second})
+			assert.Nil(t, bash)
+			e := requireCode(t, err, shared.ErrStart)
+			assert.Contains(t, e.Message, c.path, "it says which")
+			for _, text := range c.says {
+				assert.Contains(t, e.Message, text)
+			}
+			assert.NotContains(t, e.Message, "\n")
+		})
+	}
+}
+
+func TestLaunchLeavesNothingOfAFailedStart(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"that printed something else": "echo hello; exec sleep 1000",
+		"that hangs":                  "exec sleep 1000",
+		"of another version":          "echo '1|99|unix|/tmp/none|netrpc|'; exec sleep 1000",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pid := filepath.Join(t.TempDir(), "pid")
+			_, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: script(t, "echo $$ >"+pid+"\n"+text), StartTimeout: time.Second})
+			requireCode(t, err, shared.ErrStart)
+			awaitDeath(t, number(t, awaitFile(t, pid)))
+		})
+	}
+	t.Run("that was cancelled", func(t *testing.T) {
+		t.Parallel()
+		pid := filepath.Join(t.TempDir(), "pid")
+		path := script(t, "echo $$ >"+pid+"; exec sleep 1000")
+		ctx, cancel := cancelable(t)
+		launched := make(chan error, 1)
+		go func() {
+			_, err := shared.Launch(ctx, shared.LaunchConfig{Path: path, StartTimeout: 3 * time.Second})
+			launched <- err
+		}()
+		process := number(t, awaitFile(t, pid))
+		cancel()
+		assert.ErrorIs(t, await(t, launched), context.Canceled)
+		awaitDeath(t, process)
+	})
+}
+
+func TestLaunchVerifiesTheChecksum(t *testing.T) {
+	t.Parallel()
+	binary := readFile(t, pluginPath)
+	sum := sha256.Sum256([]byte(binary))
+	bash := launchWith(t, shared.LaunchConfig{SHA256: sum[:]})
+	assert.Equal(t, "hi\n", run(t, bash, "echo hi").Stdout.Content)
+
+	trace := filepath.Join(t.TempDir(), "trace")
+	other := script(t, "echo >"+trace)
+	_, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: other, SHA256: sum[:]})
+	e := requireCode(t, err, shared.ErrStart)
+	assert.Contains(t, e.Message, other)
+	assert.Contains(t, e.Message, "checksum")
+	assert.Contains(t, e.Message, "SHA256")
+	assert.NoFileExists(t, trace, "it was started")
+}
+
+func TestLaunchRefusesABadConfiguration(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for name, c := range map[string]struct {
+		cfg  shared.LaunchConfig
+		says []string
+	}{
+		"no path":                {shared.LaunchConfig{}, []string{"LaunchConfig.Path"}},
+		"missing dir":            {shared.LaunchConfig{Path: pluginPath, Dir: "/no/such/dir"}, []string{"LaunchConfig.Dir", "/no/such/dir"}},
+		"dir is a file":          {shared.LaunchConfig{Path: pluginPath, Dir: file}, []string{"LaunchConfig.Dir", file}},
+		"short checksum":         {shared.LaunchConfig{Path: pluginPath, SHA256: []byte("abc")}, []string{"LaunchConfig.SHA256", "32"}},
+		"negative log size":      {shared.LaunchConfig{Path: pluginPath, MaxLogBytes: -1}, []string{"MaxLogBytes", "0"}},
+		"negative logs' size":    {shared.LaunchConfig{Path: pluginPath, MaxSessionLogBytes: -1}, []string{"MaxSessionLogBytes", "0"}},
+		"env without =":          {shared.LaunchConfig{Path: pluginPath, Env: []string{"A"}}, []string{"LaunchConfig.Env", `"A"`, "KEY=VALUE"}},
+		"a bad glob":             {shared.LaunchConfig{Path: pluginPath, DropEnv: []string{"[A"}}, []string{"LaunchConfig.DropEnv", "[A"}},
+		"an empty glob":          {shared.LaunchConfig{Path: pluginPath, DropEnv: []string{"A,B"}}, []string{"LaunchConfig.DropEnv", "A,B"}},
+		"negative start timeout": {shared.LaunchConfig{Path: pluginPath, StartTimeout: -1}, []string{"LaunchConfig.StartTimeout"}},
+		"env with a NUL":         {shared.LaunchConfig{Path: pluginPath, Env: []string{"A=\x00"}}, []string{"LaunchConfig.Env", "NUL"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bash, err := shared.Launch(t.Context(), c.cfg)
+			assert.Nil(t, bash)
+			e := requireCode(t, err, shared.ErrInvalid)
+			for _, text := range c.says {
+				assert.Contains(t, e.Message, text)
+			}
+		})
+	}
+}
+
+func TestLaunchWithARelativePath(t *testing.T) {
+	t.Parallel()
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	path, err := filepath.Rel(here, pluginPath)
+	require.NoError(t, err)
+	bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: path, LogDir: t.TempDir(), Dir: "internal"})
+	require.NoError(t, err)
+	defer bash.Close()
+	assert.Equal(t, filepath.Join(here, "internal")+"\n", run(t, bash, "pwd").Stdout.Content)
+}
+
+// buffer is a log that a test may read while others write.
+type buffer struct {
+	mu   sync.Mutex // guards text
+	text bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+func TestLaunchWiresTheLogger(t *testing.T) {
+	t.Parallel()
+	var log buffer
+	bash := launchWith(t, shared.LaunchConfig{Logger: hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Debug})})
+	r := run(t, bash, `echo '{"@message":5}' >&2; echo "a secret"; exit 3`)
+	assert.Equal(t, "{\"@message\":5}\n", r.Stderr.Content)
+	eventually(t, "the plugin's log line", func() bool { return strings.Contains(log.String(), fmt.Sprintf("pid=%d", r.PID)) })
+	assert.Contains(t, log.String(), "exit_code=3")
+	assert.NotContains(t, log.String(), "a secret")
+	assert.NotContains(t, log.String(), "@message", "no output reaches the log")
+}
+
+func TestLaunchPassesTheLoggersLevel(t *testing.T) {
+	t.Parallel()
+	var log buffer
+	bash := launchWith(t, shared.LaunchConfig{Logger: hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Warn})})
+	run(t, bash, "exit 3")
+	require.NoError(t, bash.Close())
+	assert.Empty(t, log.String())
+}
+
+func TestLaunchDropsEnv(t *testing.T) {
+	t.Setenv("TEST_API_KEY", "secret")
+	t.Setenv("TEST_OTHER", "kept")
+	bash := launchWith(t, shared.LaunchConfig{
+		Env:     []string{"MY_API_KEY=secret", "TOKEN=secret", "TOKENS=kept"},
+		DropEnv: []string{"*_API_KEY", "TOKEN"},
+	})
+	vars := environment(t, bash, "MINE=1")
+	for _, name := range []string{"TEST_API_KEY", "MY_API_KEY", "TOKEN"} {
+		assert.NotContains(t, vars, name)
+	}
+	for _, name := range []string{"TEST_OTHER", "TOKENS", "MINE"} {
+		assert.Contains(t, vars, name)
+	}
+	assert.NotContains(t, readFile(t, fmt.Sprintf("/proc/%d/environ", bash.PluginPID())), "secret", "the plugin does not get them either")
+}
+
+func TestTheSocketIsPrivate(t *testing.T) {
+	t.Parallel()
+	temp := shortDir(t)
+	launchWith(t, shared.LaunchConfig{Env: []string{"TMPDIR=" + temp}})
+	entries, err := os.ReadDir(temp)
+	require.NoError(t, err)
+	require.NotEmpty(t, entries)
+	for _, entry := range entries {
+		info, err := entry.Info()
+		require.NoError(t, err)
+		assert.True(t, info.IsDir(), "nothing lies open in the folder")
+		assert.Equal(t, os.FileMode(0o700), info.Mode().Perm())
+	}
+}
+
+func TestPluginPID(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	pid := bash.PluginPID()
+	assert.True(t, alive(pid))
+	assert.Equal(t, pluginPath+"\n", run(t, bash, fmt.Sprintf("readlink /proc/%d/exe", pid)).Stdout.Content)
+	require.NoError(t, bash.Close())
+	assert.Zero(t, bash.PluginPID())
+	assert.False(t, alive(pid))
+}
+
+func TestACrashAndWhatFollows(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	plugin := bash.PluginPID()
+	ready := filepath.Join(t.TempDir(), "ready")
+	running := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: "setsid sleep 1000 & echo $$ $! >" + ready + "; wait"})
+	pids := numbers(t, awaitFile(t, ready))
+	job := background(t, bash, "echo precious; "+forever)
+	path := awaitText(t, bash, job.PID, "precious").Stdout.Path
+	killed := background(t, bash, forever).PID
+	kill(t, bash, killed)
+	waiting := start(func() (*shared.Result, error) {
+		return bash.Check(t.Context(), shared.CheckRequest{PID: job.PID, Wait: 1000 * hang})
+	})
+
+	require.NoError(t, syscall.Kill(plugin, syscall.SIGKILL))
+	t.Run("calls under way fail with ErrCrashed", func(t *testing.T) {
+		done := await(t, running)
+		assert.Nil(t, done.result)
+		requireCode(t, done.err, shared.ErrCrashed)
+		done = await(t, waiting)
+		requireErrorIsOneOf(t, done.err, shared.ErrCrashed, shared.ErrNotFound)
+	})
+	t.Run("the commands are gone", func(t *testing.T) { awaitDeath(t, append(pids, plugin, job.PID)...) })
+	t.Run("the next call gets a fresh plugin", func(t *testing.T) {
+		assert.Equal(t, "fresh\n", run(t, bash, "echo fresh").Stdout.Content)
+		assert.NotEqual(t, plugin, bash.PluginPID())
+		assert.True(t, alive(bash.PluginPID()))
+	})
+	t.Run("calls for a job of the old one say what became of it", func(t *testing.T) {
+		_, err := bash.Check(t.Context(), shared.CheckRequest{PID: job.PID})
+		requireCode(t, err, shared.ErrNotFound)
+		require.ErrorIs(t, err, shared.ErrCrashed)
+		assert.Contains(t, err.Error(), path)
+		assert.Contains(t, err.Error(), "crashed")
+		_, err = bash.Kill(t.Context(), shared.KillRequest{PID: job.PID})
+		requireCode(t, err, shared.ErrNotFound)
+		require.ErrorIs(t, err, shared.ErrCrashed)
+		assert.Contains(t, err.Error(), path)
+		assert.Equal(t, "precious\n", readFile(t, path), "the log is still there")
+	})
+	t.Run("but not for one that had been killed", func(t *testing.T) {
+		_, err := bash.Check(t.Context(), shared.CheckRequest{PID: killed})
+		requireCode(t, err, shared.ErrNotFound)
+		assert.NotErrorIs(t, err, shared.ErrCrashed)
+	})
+	t.Run("the list is empty", func(t *testing.T) {
+		assert.Empty(t, check(t, bash, shared.CheckRequest{PID: shared.AllJobs}).Jobs)
+	})
+}
+
+func requireErrorIsOneOf(t *testing.T, err error, targets ...error) {
+	t.Helper()
+	for _, target := range targets {
+		if errors.Is(err, target) {
+			return
+		}
+	}
+	require.Fail(t, "another error", "%v", err)
+}
+
+func TestJobsKilledAllAtOnceDidNotCrash(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	pid := background(t, bash, forever).PID
+	_, err := bash.Kill(t.Context(), shared.KillRequest{PID: shared.AllJobs})
+	require.NoError(t, err)
+	crash(t, bash)
+	_, err = bash.Check(t.Context(), shared.CheckRequest{PID: pid})
+	requireCode(t, err, shared.ErrNotFound)
+	assert.NotErrorIs(t, err, shared.ErrCrashed)
+}
+
+// crash kills the plugin.
+func crash(t *testing.T, bash *shared.Client) {
+	t.Helper()
+	plugin := bash.PluginPID()
+	require.NoError(t, syscall.Kill(plugin, syscall.SIGKILL))
+	awaitDeath(t, plugin)
+}
+
+func TestACrashBetweenCallsIsNotNoticed(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	for range 3 {
+		crash(t, bash)
+		assert.Zero(t, bash.PluginPID())
+		assert.Equal(t, "here\n", run(t, bash, "echo here").Stdout.Content)
+	}
+	assert.NotZero(t, bash.PluginPID())
+}
+
+func TestManyCallsAfterACrashShareOneFreshPlugin(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	crash(t, bash)
+	var wg sync.WaitGroup
+	parents := make([]string, 16)
+	for i := range parents {
+		wg.Go(func() {
+			if r, err := bash.Execute(t.Context(), shared.ExecuteRequest{Command: "echo $PPID"}); assert.NoError(t, err) {
+				parents[i] = r.Stdout.Content
+			}
+		})
+	}
+	wg.Wait()
+	for _, parent := range parents {
+		assert.Equal(t, fmt.Sprintf("%d\n", bash.PluginPID()), parent)
+	}
+}
+
+func TestAPluginThatCannotBeStartedAgain(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "plugin")
+	require.NoError(t, os.Link(pluginPath, path))
+	bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: path, LogDir: t.TempDir()})
+	require.NoError(t, err)
+	defer bash.Close()
+	require.NoError(t, os.Remove(path))
+	assert.Equal(t, "runs on\n", run(t, bash, "echo runs on").Stdout.Content)
+	crash(t, bash)
+	_, err = bash.Execute(t.Context(), shared.ExecuteRequest{Command: "true"})
+	assert.Contains(t, requireCode(t, err, shared.ErrStart).Message, path)
+	require.NoError(t, os.Link(pluginPath, path))
+	assert.Equal(t, "back\n", run(t, bash, "echo back").Stdout.Content)
+}
+
+func TestCloseOfAStoppedPlugin(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	ready := filepath.Join(t.TempDir(), "ready")
+	running := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: "setsid sleep 1000 & echo $$ $! >" + ready + "; wait"})
+	pids := append(numbers(t, awaitFile(t, ready)), bash.PluginPID())
+	require.NoError(t, syscall.Kill(bash.PluginPID(), syscall.SIGSTOP))
+	require.NoError(t, bash.Close(), "in the 5 s that it has")
+	requireErrorIsOneOf(t, await(t, running).err, shared.ErrClosed, shared.ErrCrashed)
+	for _, pid := range pids {
+		assert.False(t, alive(pid))
+	}
+}
+
+func TestCloseOfACrashedPlugin(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	pid := number(t, run(t, bash, "setsid sleep 1000 >/dev/null 2>&1 & echo $!").Stdout.Content)
+	crash(t, bash)
+	require.NoError(t, bash.Close())
+	awaitDeath(t, pid)
+	_, err := bash.Execute(t.Context(), shared.ExecuteRequest{Command: "true"})
+	requireCode(t, err, shared.ErrClosed)
+}
+
+func TestCallsAfterCloseFail(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	pid := background(t, bash, forever).PID
+	require.NoError(t, bash.Close())
+	assert.False(t, alive(pid))
+	_, err := bash.Execute(t.Context(), shared.ExecuteRequest{Command: "true"})
+	requireCode(t, err, shared.ErrClosed)
+	_, err = bash.Check(t.Context(), shared.CheckRequest{PID: pid})
+	requireCode(t, err, shared.ErrClosed)
+	_, err = bash.Kill(t.Context(), shared.KillRequest{PID: pid})
+	requireCode(t, err, shared.ErrClosed)
+	require.NoError(t, bash.Close(), "again")
+}
+
+func TestCloseByManyAtOnce(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	pid := background(t, bash, "trap '' TERM; "+forever).PID
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() { assert.NoError(t, bash.Close()) })
+	}
+	wg.Wait()
+	awaitDeath(t, pid)
+}

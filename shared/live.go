@@ -1,0 +1,211 @@
+package shared
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-plugin"
+)
+
+// Live output travels on a stream of its own, in frames: the writer it is for
+// (one byte), a length (four bytes, big endian) and the bytes. A frame for
+// nobody says that the call has returned.
+const (
+	toNobody = 0
+	toStdout = 1
+	toStderr = 2
+
+	frameHeader = 5
+	maxFrame    = 1 << 20
+)
+
+var errNoReader = errors.New("nobody reads the live output any more")
+
+// liveSender is the plugin's side. Its writers wait for a reader who is slow;
+// the implementation behind them must not.
+type liveSender struct {
+	ready chan struct{} // conn is set, nil where the host did not take it
+	conn  net.Conn
+	write sync.Mutex   // held while a frame is written
+	users atomic.Int32 // the call and the writers, until they end
+}
+
+// dialLive begins to connect.
+func dialLive(broker *plugin.MuxBroker, id uint32) *liveSender {
+	l := &liveSender{ready: make(chan struct{})}
+	l.users.Store(1)
+	go func() {
+		conn, err := broker.Dial(id)
+		if err == nil {
+			l.conn = conn
+		}
+		close(l.ready)
+		if err == nil {
+			_, _ = io.Copy(io.Discard, conn) // the host closes its end to stop
+			conn.Close()
+		}
+	}()
+	return l
+}
+
+func (l *liveSender) writer(to byte) io.Writer {
+	l.users.Add(1)
+	return &frameWriter{live: l, to: to}
+}
+
+// returned says that the call is over. Unless a job goes on with a writer, the
+// stream ends; where nothing was started there is none.
+func (l *liveSender) returned(nothingStarted bool) {
+	go func() {
+		_ = l.send(toNobody, nil)
+		if nothingStarted {
+			l.users.Store(1)
+		}
+		l.release()
+	}()
+}
+
+func (l *liveSender) release() {
+	if l.users.Add(-1) > 0 {
+		return
+	}
+	<-l.ready
+	if l.conn != nil {
+		l.conn.Close()
+	}
+}
+
+// send writes one frame.
+func (l *liveSender) send(to byte, p []byte) error {
+	<-l.ready
+	if l.conn == nil {
+		return errNoReader
+	}
+	frame := make([]byte, frameHeader, frameHeader+len(p))
+	frame[0] = to
+	binary.BigEndian.PutUint32(frame[1:], uint32(len(p)))
+	l.write.Lock()
+	defer l.write.Unlock()
+	_, err := l.conn.Write(append(frame, p...))
+	return err
+}
+
+type frameWriter struct {
+	live  *liveSender
+	to    byte
+	ended sync.Once
+}
+
+// Write sends p in frames.
+func (w *frameWriter) Write(p []byte) (n int, err error) {
+	for len(p) > 0 {
+		part := p[:min(len(p), maxFrame)]
+		if err := w.live.send(w.to, part); err != nil {
+			return n, err
+		}
+		n += len(part)
+		p = p[len(part):]
+	}
+	return n, nil
+}
+
+// EndOutput says that nothing more comes.
+func (w *frameWriter) EndOutput() { w.ended.Do(w.live.release) }
+
+// liveStall is how long a writer of the host may take before Execute returns
+// without waiting for it.
+const liveStall = 100 * time.Millisecond
+
+// liveReceiver is the host's side: one goroutine that writes to the request's
+// writers until the stream ends or a writer fails.
+type liveReceiver struct {
+	id       uint32
+	done     chan struct{} // the goroutine has ended
+	moved    chan struct{} // after each write
+	returned chan struct{} // everything from before the call's end is written
+}
+
+// receiveLive returns nil where the request has no writers.
+func receiveLive(broker *plugin.MuxBroker, stdout, stderr io.Writer) *liveReceiver {
+	if stdout == nil && stderr == nil {
+		return nil
+	}
+	l := &liveReceiver{id: broker.NextId(), done: make(chan struct{}), moved: make(chan struct{}, 1), returned: make(chan struct{})}
+	go func() {
+		defer tellEnd(stdout, stderr)
+		defer close(l.done)
+		conn, err := broker.Accept(l.id)
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		_ = l.copy(conn, map[byte]io.Writer{toStdout: stdout, toStderr: stderr})
+	}()
+	return l
+}
+
+func tellEnd(writers ...io.Writer) {
+	for _, w := range writers {
+		if ender, ok := w.(OutputEnder); ok {
+			ender.EndOutput()
+		}
+	}
+}
+
+func (l *liveReceiver) copy(conn io.Reader, writers map[byte]io.Writer) error {
+	var header [frameHeader]byte
+	var frame []byte
+	var once sync.Once
+	for {
+		if _, err := io.ReadFull(conn, header[:]); err != nil {
+			return err
+		}
+		size := binary.BigEndian.Uint32(header[1:])
+		if header[0] == toNobody && size == 0 {
+			once.Do(func() { close(l.returned) })
+			continue
+		}
+		w := writers[header[0]]
+		if size > maxFrame || w == nil {
+			return errors.New("malformed frame")
+		}
+		if int(size) > cap(frame) {
+			frame = make([]byte, size)
+		}
+		frame = frame[:size]
+		if _, err := io.ReadFull(conn, frame); err != nil {
+			return err
+		}
+		if _, err := w.Write(frame); err != nil {
+			return err
+		}
+		select {
+		case l.moved <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// settle waits for the rest of a command that has ended, as long as writes go
+// on.
+func (l *liveReceiver) settle() {
+	timer := time.NewTimer(liveStall)
+	defer timer.Stop()
+	for {
+		select {
+		case <-l.done:
+			return
+		case <-l.returned:
+			return
+		case <-l.moved:
+			timer.Reset(liveStall)
+		case <-timer.C:
+			return
+		}
+	}
+}

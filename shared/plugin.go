@@ -1,0 +1,46 @@
+package shared
+
+import (
+	"net/rpc"
+
+	"github.com/hashicorp/go-plugin"
+)
+
+// PluginName is the name under which a Bash is dispensed.
+const PluginName = "bash"
+
+// Handshake is what host and plugin must agree on. Its version changes when
+// the contract changes so that the two sides no longer understand each other.
+var Handshake = plugin.HandshakeConfig{
+	ProtocolVersion:  1,
+	MagicCookieKey:   "BASH_PLUGIN",
+	MagicCookieValue: "5a2c7f0e-bash-over-net-rpc",
+}
+
+// Plugins is the set of plugins for the host's plugin.ClientConfig. The value
+// that it dispenses is a Bash.
+var Plugins = plugin.PluginSet{PluginName: &Plugin{}}
+
+// Plugin connects a Bash to go-plugin. A host needs only the zero value; a
+// plugin sets Impl and serves it.
+type Plugin struct {
+	// Impl is what the plugin serves. Where it is an io.Closer, a Client
+	// closes it before it ends the plugin.
+	Impl Bash
+
+	// Disconnected, where not nil, is called each time a host that had
+	// connected is gone, however it went.
+	Disconnected func()
+}
+
+var _ plugin.Plugin = (*Plugin)(nil)
+
+// Server is called by go-plugin in the plugin's process.
+func (p *Plugin) Server(broker *plugin.MuxBroker) (any, error) {
+	return newServer(p.Impl, broker, p.Disconnected), nil
+}
+
+// Client is called by go-plugin in the host's process. It returns a Bash.
+func (p *Plugin) Client(broker *plugin.MuxBroker, conn *rpc.Client) (any, error) {
+	return newClient(broker, conn), nil
+}

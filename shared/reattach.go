@@ -1,0 +1,107 @@
+package shared
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/go-plugin"
+)
+
+// ReattachName is the environment variable that makes Launch connect to a
+// plugin that runs already, under a debugger, instead of starting one. Its
+// value is a Reattach in JSON; bash-plugin -debug prints it.
+const ReattachName = "BASH_PLUGIN_REATTACH"
+
+// Reattach says where a plugin serves that was started by hand.
+//
+// Such a plugin is not the Client's to end. Close ends the connection and the
+// commands of calls under way; jobs live on, until they are killed or the
+// plugin is stopped, and the next Client finds them. Of a LaunchConfig only
+// Dir, Logger and StartTimeout apply.
+type Reattach struct {
+	Protocol plugin.Protocol `json:"protocol"`
+	Version  int             `json:"version"` // of the contract
+	PID      int             `json:"pid"`
+	Network  string          `json:"network"`
+	Addr     string          `json:"addr"`
+}
+
+// reattachment returns what the environment asks for, nil where it does not.
+func reattachment() (*Reattach, error) {
+	value := os.Getenv(ReattachName)
+	if value == "" {
+		return nil, nil
+	}
+	r := new(Reattach)
+	if err := json.Unmarshal([]byte(value), r); err != nil {
+		return nil, launchError(err, "%s is not what bash-plugin -debug prints (%v): copy the whole line, or unset it", ReattachName, err)
+	}
+	if r.Protocol != plugin.ProtocolNetRPC || r.Version != int(Handshake.ProtocolVersion) {
+		return nil, launchError(nil, "%s is of a plugin that speaks %s with version %d of the contract, this host %s with version %d: build both from one version",
+			ReattachName, r.Protocol, r.Version, plugin.ProtocolNetRPC, Handshake.ProtocolVersion)
+	}
+	return r, nil
+}
+
+// attach connects to the plugin.
+func (cfg *LaunchConfig) attach(ctx context.Context, r *Reattach) (*session, error) {
+	ctx, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
+	defer cancel()
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, r.Network, r.Addr)
+	if err != nil {
+		return nil, launchError(err, "no plugin serves where %s says (%v): start bash-plugin -debug again and use the line that it prints, or unset the variable", ReattachName, err)
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() }) // a plugin that a debugger holds does not answer
+	bash, err := dispense(conn)
+	if err == nil && !stop() {
+		err = ctx.Err()
+	}
+	if err != nil {
+		conn.Close()
+		return nil, launchError(err, "the plugin of %s (pid %d) does not answer within %v: does a debugger hold it? (%v)", ReattachName, r.PID, cfg.StartTimeout, err)
+	}
+	s := &session{bash: inDir{bash, cfg.Dir}, debugged: conn, ended: make(chan struct{})}
+	s.watch(r.PID)
+	cfg.Logger.Info("connected to a plugin that runs already", "pid", r.PID)
+	return s, nil
+}
+
+func dispense(conn net.Conn) (Bash, error) {
+	protocol, err := plugin.NewRPCClient(conn, Plugins)
+	if err != nil {
+		return nil, err
+	}
+	bash, err := protocol.Dispense(PluginName)
+	if err != nil {
+		return nil, err
+	}
+	return bash.(Bash), nil
+}
+
+// inDir is a Bash whose own directory is another one than the host's.
+type inDir struct {
+	Bash
+	dir string
+}
+
+// Execute implements Bash.
+func (b inDir) Execute(ctx context.Context, req ExecuteRequest) (*Result, error) {
+	if !filepath.IsAbs(req.Dir) {
+		req.Dir = filepath.Join(b.dir, req.Dir)
+	}
+	return b.Bash.Execute(ctx, req)
+}
+
+// String is the value for the environment.
+func (r Reattach) String() string {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Sprint(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,169 @@
+package shared
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"sync"
+
+	"github.com/hashicorp/go-plugin"
+)
+
+// server is the plugin's side of one connection: it turns calls into calls of
+// impl. Its exported methods are the net/rpc service.
+type server struct {
+	impl         Bash
+	broker       *plugin.MuxBroker
+	disconnected func()
+	calls        calls
+}
+
+func newServer(impl Bash, broker *plugin.MuxBroker, disconnected func()) *server {
+	return &server{impl: impl, broker: broker, disconnected: disconnected}
+}
+
+// Open takes the lifeline. When it ends, so do the connection's calls.
+func (s *server) Open(args openArgs, _ *nothing) error {
+	go func() {
+		if conn, err := s.broker.Dial(args.Lifeline); err == nil {
+			_, _ = io.Copy(io.Discard, conn)
+			conn.Close()
+		}
+		s.calls.cancelAll()
+		if s.disconnected != nil {
+			s.disconnected()
+		}
+	}()
+	return nil
+}
+
+// Execute serves Bash.Execute.
+func (s *server) Execute(args executeArgs, r *reply) error {
+	req := args.Request
+	if args.Live != 0 {
+		live := dialLive(s.broker, args.Live)
+		defer func() { live.returned(r.Err != nil || r.Result != nil && r.Result.PID == 0) }()
+		if args.Stdout {
+			req.Stdout = live.writer(toStdout)
+		}
+		if args.Stderr {
+			req.Stderr = live.writer(toStderr)
+		}
+	}
+	if args.Over {
+		s.calls.cancel(args.Call)
+	}
+	return s.serve(args.Call, r, func(ctx context.Context) (*Result, error) {
+		return s.impl.Execute(ctx, req)
+	})
+}
+
+// Check serves Bash.Check.
+func (s *server) Check(args checkArgs, r *reply) error {
+	return s.serve(args.Call, r, func(ctx context.Context) (*Result, error) {
+		return s.impl.Check(ctx, args.Request)
+	})
+}
+
+// Kill serves Bash.Kill.
+func (s *server) Kill(args killArgs, r *reply) error {
+	return s.serve(args.Call, r, func(ctx context.Context) (*Result, error) {
+		return s.impl.Kill(ctx, args.Request)
+	})
+}
+
+// Cancel ends the context of a call, even of one that arrives later.
+func (s *server) Cancel(call uint64, _ *nothing) error {
+	s.calls.cancel(call)
+	return nil
+}
+
+// Close closes the implementation, if it can be closed.
+func (s *server) Close(_ nothing, r *reply) error {
+	return s.serve(0, r, func(context.Context) (*Result, error) {
+		if closer, ok := s.impl.(io.Closer); ok {
+			return nil, closer.Close()
+		}
+		return nil, nil
+	})
+}
+
+// serve runs one call. A panic ends that call alone.
+func (s *server) serve(call uint64, r *reply, f func(context.Context) (*Result, error)) error {
+	ctx, end := s.calls.begin(call)
+	defer end()
+	defer func() {
+		if p := recover(); p != nil {
+			*r = reply{Err: &Error{CodeInternal, fmt.Sprintf("the plugin panicked: %v\n%s", p, debug.Stack())}}
+		}
+	}()
+	result, err := f(ctx)
+	if r.Err = wireError(err); r.Err != nil {
+		return nil
+	}
+	if isBulky(result) {
+		r.Bulk = s.broker.NextId()
+		go sendBulk(s.broker, r.Bulk, result)
+		return nil
+	}
+	r.Result = result
+	return nil
+}
+
+// calls knows the calls under way, by the number that the host gave them. It
+// is safe for concurrent use.
+type calls struct {
+	mu      sync.Mutex // guards what follows
+	cancels map[uint64]context.CancelFunc
+	early   []uint64 // cancelled before they came, or after they went; the newest maxEarly
+	ended   bool
+}
+
+const maxEarly = 1024
+
+// begin returns the context of a call, and what must be called at its end.
+func (c *calls) begin(call uint64) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cancels == nil {
+		c.cancels = make(map[uint64]context.CancelFunc)
+	}
+	c.cancels[call] = cancel
+	for _, early := range c.early {
+		if early == call {
+			cancel()
+		}
+	}
+	if c.ended {
+		cancel()
+	}
+	return ctx, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.cancels, call)
+		cancel()
+	}
+}
+
+func (c *calls) cancel(call uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cancel := c.cancels[call]; cancel != nil {
+		cancel()
+		return
+	}
+	if c.early = append(c.early, call); len(c.early) > maxEarly {
+		c.early = c.early[1:]
+	}
+}
+
+func (c *calls) cancelAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+	for _, cancel := range c.cancels {
+		cancel()
+	}
+}

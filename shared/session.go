@@ -1,0 +1,129 @@
+package shared
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-plugin"
+)
+
+// session is one plugin process and the connection to it.
+type session struct {
+	plugin   *plugin.Client
+	debugged net.Conn // to a plugin that is not ours to end, in place of plugin
+	bash     Bash
+	pid      int
+	exited   func() bool // asks the system whether the process has ended
+	dead     atomic.Bool // a call found the plugin gone
+	end      sync.Once
+	ended    chan struct{} // nothing of it is left
+}
+
+func (s *session) connect() error {
+	protocol, err := s.plugin.Client()
+	if err != nil {
+		return err
+	}
+	bash, err := protocol.Dispense(PluginName)
+	if err != nil {
+		return err
+	}
+	var ok bool
+	if s.bash, ok = bash.(Bash); !ok {
+		return fmt.Errorf("the plugin dispensed a %T", bash)
+	}
+	return nil
+}
+
+// watch makes gone see the process's end before a call is sent into the void.
+func (s *session) watch(pid int) {
+	s.pid = pid
+	s.exited = watchExit(pid)
+}
+
+func (s *session) gone() bool { return s.dead.Load() || s.exited() }
+
+// bury ends what is left of a plugin that is gone or does not answer. The
+// guardian, its second process, ends the commands.
+func (s *session) bury() {
+	s.dead.Store(true)
+	s.end.Do(func() { go s.terminate() })
+}
+
+// terminate kills the plugin and waits for the guardian's end. With a debugged
+// plugin it only hangs up.
+func (s *session) terminate() {
+	defer close(s.ended)
+	if s.debugged != nil {
+		_ = s.debugged.Close()
+		return
+	}
+	_ = s.kill()
+	s.plugin.Kill()
+}
+
+func (s *session) kill() error {
+	process, err := os.FindProcess(s.pid)
+	if err != nil || s.exited() {
+		return err
+	}
+	return process.Kill()
+}
+
+// Bounds of Close, which add up to less than 5 s.
+const (
+	closePatience = 2 * time.Second         // for the plugin to end its commands
+	quitPatience  = 1 * time.Second         // for the plugin to end by itself after that
+	killPatience  = 1500 * time.Millisecond // for the guardian to end what a killed plugin left
+)
+
+// close ends the commands, the plugin and the connection, first kindly. When
+// it returns nil, nothing of them is left.
+func (s *session) close() error {
+	s.end.Do(func() { go s.shut() })
+	if isClosedWithin(s.ended, closePatience+quitPatience+killPatience) {
+		return nil
+	}
+	return &Error{CodeInternal, fmt.Sprintf("the plugin (pid %d) or one of its commands could not be ended in time", s.pid)}
+}
+
+func (s *session) shut() {
+	if s.debugged != nil || !s.endCommands() {
+		s.terminate()
+		return
+	}
+	defer close(s.ended)
+	late := time.AfterFunc(quitPatience, func() { _ = s.kill() })
+	defer late.Stop()
+	s.plugin.Kill()
+}
+
+// endCommands reports whether the plugin answered.
+func (s *session) endCommands() bool {
+	c, ok := s.bash.(*client)
+	if !ok || s.gone() {
+		return false
+	}
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		_ = c.close(context.Background())
+	}()
+	return isClosedWithin(answered, closePatience)
+}
+
+func isClosedWithin(c <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-c:
+		return true
+	case <-timer.C:
+		return false
+	}
+}

@@ -1,0 +1,188 @@
+package tool
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"bashplugin/shared"
+)
+
+// bashDefaultTimeout is the bash_id dialect's timeout for a command that is
+// waited for.
+const bashDefaultTimeout = 30 * time.Second
+
+// bashID is the bash_id dialect: three tools. A command that takes too long is
+// killed, which is an error; one that fails is none. Output is read once.
+type bashID struct {
+	bash  shared.Bash
+	dir   string
+	tasks tasks
+}
+
+func newBashID(bash shared.Bash, opts Options) []tool {
+	d := &bashID{bash: bash, dir: opts.Dir, tasks: tasks{bash: bash, newID: newBashName}}
+	return []tool{
+		{
+			Definition: Definition{
+				Name: "bash",
+				Description: "Execute bash commands. Returns the output and exit code of a foreground command, which is killed at its timeout (default: 30 seconds), " +
+					"and the bash_id of a background command, for bash_output and kill_bash. Background commands are killed when the session ends.",
+				Hints: Hints{Destructive: true, OpenWorld: true},
+			},
+			parameters: parameters{
+				{name: "command", kind: stringKind, text: validCommand, required: true, description: "The bash command to execute"},
+				{name: "timeout", kind: integerKind, max: maxTimeout, description: "Timeout in milliseconds (default: 30000; in background: none)"},
+				{name: "run_in_background", kind: booleanKind, description: "Run the command in the background and return its bash_id at once"},
+			},
+			call: d.run,
+		},
+		{
+			Definition: Definition{
+				Name:        "bash_output",
+				Description: "Read output from a background process. Returns the new output since the last check, the status (running/completed/failed/killed) and, once it has ended, the exit code.",
+				Hints:       Hints{ReadOnly: true},
+			},
+			parameters: parameters{{name: "bash_id", kind: stringKind, required: true, description: "The bash_id that bash returned"}},
+			call:       d.output,
+		},
+		{
+			Definition: Definition{
+				Name:        "kill_bash",
+				Description: "Terminate a background process gracefully. Returns its output since the last check. A process that has already ended is no error.",
+				Hints:       Hints{Destructive: true, Idempotent: true},
+			},
+			parameters: parameters{{name: "bash_id", kind: stringKind, required: true, description: "The bash_id that bash returned"}},
+			call:       d.kill,
+		},
+	}
+}
+
+func newBashName() string {
+	return fmt.Sprintf("bash_%d_%s", time.Now().UnixMilli(), strings.ToLower(rand.Text()[:9]))
+}
+
+func (d *bashID) run(ctx context.Context, args arguments, live io.Writer) Answer {
+	req := shared.ExecuteRequest{
+		Command: args.text("command"),
+		Mode:    shared.ModeTerminate,
+		Timeout: timeout(args, bashDefaultTimeout),
+		Dir:     d.dir,
+		Stdout:  live,
+		Stderr:  live,
+	}
+	if args.flag("run_in_background") {
+		req.Mode, req.Timeout = shared.ModeBackground, timeout(args, 0)
+	}
+	r, err := d.bash.Execute(ctx, req)
+	if err != nil {
+		return d.failed("", err)
+	}
+	id := d.tasks.addJob(r, req.Mode)
+	if req.Mode == shared.ModeBackground && id != "" {
+		return Answer{Text: state(id, r, streams(r)) + "\nUse bash_output with this bash_id to read its output, kill_bash to terminate it.", Result: r, ID: id}
+	}
+	manage := fmt.Sprintf("Use bash_output or kill_bash with bash_id %s.", id)
+	return Answer{Text: account(r, req.Timeout, manage), IsError: r.Status == shared.StatusKilled, Result: r, ID: id}
+}
+
+func (d *bashID) output(ctx context.Context, args arguments, _ io.Writer) Answer {
+	id := args.text("bash_id")
+	r, err := d.tasks.check(ctx, id, shared.CheckRequest{})
+	if err != nil {
+		return d.failed(id, err)
+	}
+	return Answer{Text: state(id, r, orElse(streams(r), "(no new output)\n")), Result: r, ID: id}
+}
+
+func (d *bashID) kill(ctx context.Context, args arguments, _ io.Writer) Answer {
+	id := args.text("bash_id")
+	seen, err := d.tasks.check(ctx, id, shared.CheckRequest{})
+	switch {
+	case errors.Is(err, shared.ErrNotFound) && d.tasks.find(id).id != "":
+		return Answer{Text: fmt.Sprintf("Process %s is not running any more.", id), ID: id}
+	case err != nil:
+		return d.failed(id, err)
+	case over(seen):
+		text := fmt.Sprintf("Process %s had already ended.\n", id) + state(id, seen, streams(seen))
+		return Answer{Text: text, Result: seen, ID: id}
+	}
+	final, err := d.tasks.kill(ctx, id, shared.Limits{})
+	if errors.Is(err, shared.ErrNotFound) { // another call was faster
+		return Answer{Text: fmt.Sprintf("Process %s is not running any more.", id), ID: id}
+	}
+	if err != nil {
+		return d.failed(id, err)
+	}
+	r := *final
+	r.Stdout, r.Stderr = since(seen.Stdout, final.Stdout), since(seen.Stderr, final.Stderr)
+	d.tasks.remember(id, withoutOutput(r))
+	text := fmt.Sprintf("Process %s terminated.\n", id)
+	if !over(final) {
+		text = fmt.Sprintf("Process %s was sent SIGKILL, but the system does not let it end.\n", id)
+	}
+	return Answer{Text: text + state(id, &r, streams(&r)), IsError: !over(final), Result: &r, ID: id}
+}
+
+// state is the text about a background process: how it is doing, and body.
+func state(id string, r *shared.Result, body string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "bash_id: %s\nstatus: %s\n", id, r.Status)
+	if r.Status != shared.StatusRunning {
+		fmt.Fprintf(&b, "exit code: %s\n", exitCode(r))
+	}
+	if why := killed(r, r.Duration); why != "" && r.Cause != shared.CauseKill {
+		b.WriteString(why + "\n")
+	}
+	if len(r.Leftover) > 0 {
+		fmt.Fprintf(&b, "still running: %s\n", leftover(r.Leftover))
+	}
+	if body != "" {
+		b.WriteString("\n" + strings.TrimSuffix(body, "\n"))
+	}
+	return strings.TrimSuffix(b.String(), "\n") + omissions(r)
+}
+
+// since is what a final account of a stream shows beyond what was seen, after
+// that: all that had not been seen before.
+func since(seen, final shared.Output) shared.Output {
+	fresh := int(max(0, final.TotalBytes-seen.TotalBytes))
+	if fresh > len(final.Content) {
+		return final
+	}
+	out := final
+	out.Content = seen.Content + strings.ToValidUTF8(final.Content[len(final.Content)-fresh:], "")
+	out.Truncated, out.TruncatedBy, out.LastLinePartial = seen.Truncated, seen.TruncatedBy, seen.LastLinePartial
+	out.OutputBytes = len(out.Content)
+	out.OutputLines = strings.Count(strings.TrimSuffix(out.Content, "\n"), "\n") + 1
+	return out
+}
+
+// withoutOutput is an account that shows nothing again.
+func withoutOutput(r shared.Result) *shared.Result {
+	r.Stdout, r.Stderr = quiet(r.Stdout), quiet(r.Stderr)
+	return &r
+}
+
+func quiet(o shared.Output) shared.Output {
+	return shared.Output{TotalLines: o.TotalLines, TotalBytes: o.TotalBytes, Path: o.Path, PathError: o.PathError}
+}
+
+func (d *bashID) failed(id string, err error) Answer {
+	var known *shared.Error
+	switch {
+	case !errors.As(err, &known):
+		return failed("no result", err)
+	case known.Code != shared.CodeNotFound || errors.Is(err, shared.ErrCrashed):
+		return failed(string(known.Code), err)
+	}
+	text := fmt.Sprintf("%s: there is no background process with the bash_id %s. %s", known.Code, quote(id), d.tasks.known())
+	if d.tasks.find(id).id != "" {
+		text = fmt.Sprintf("%s: the background process %s has ended and its output is not kept any more.", known.Code, id)
+	}
+	return Answer{Text: text, IsError: true, Err: err}
+}

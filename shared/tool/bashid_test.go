@@ -1,0 +1,317 @@
+package tool_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
+	"bashplugin/shared/tool"
+)
+
+// The cases of the test plan that the bash_id dialect comes from, by number.
+
+func TestCase01_ExecuteSimpleForegroundCommand(t *testing.T) {
+	a := newAgent(t, tool.BashID)
+	answer := a.runs(`echo "hello"`)
+	assert.False(t, answer.IsError)
+	assert.Equal(t, "stdout:\nhello\n\nexit code: 0", answer.Text)
+}
+
+func TestCase02_ExecuteForegroundCommandWithTimeout(t *testing.T) {
+	a := newAgent(t, tool.BashID)
+	answer := a.run(args{"command": "sleep 1", "timeout": 5000})
+	assert.False(t, answer.IsError)
+	assert.Equal(t, "exit code: 0", answer.Text)
+	assert.GreaterOrEqual(t, answer.Result.Duration, time.Second)
+	assert.Less(t, answer.Result.Duration, 5*time.Second)
+}
+
+func TestCase03_ExecuteBackgroundCommand(t *testing.T) {
+	a := newAgent(t, tool.BashID)
+	answer := a.run(args{"command": "sleep 5", "run_in_background": true})
+	assert.False(t, answer.IsError)
+	assert.Less(t, answer.Result.Duration, 4*time.Second)
+	assert.True(t, alive(answer.Result.PID))
+	assert.Regexp(t, `^bash_\d+_[a-z0-9]{9}$`, answer.ID)
+	assert.Equal(t, "bash_id: "+answer.ID+"\nstatus: running\nUse bash_output with this bash_id to read its output, kill_bash to terminate it.", answer.Text)
+}
+
+func TestCase04_DefaultTimeoutIs30Seconds(t *testing.T) {
+	bash := new(fake)
+	newTools(t, tool.BashID, bash).Call(t.Context(), tool.Call{Name: "bash", Arguments: []byte(`{"command":"sleep 1"}`)})
+	assert.Equal(t, []any{shared.ExecuteRequest{Command: "sleep 1", Mode: shared.ModeTerminate, Timeout: 30 * time.Second}}, bash.requests)
+
+	answer := newAgent(t, tool.BashID).runs("sleep 1")
+	assert.False(t, answer.IsError)
+	assert.Equal(t, "exit code: 0", answer.Text)
+}
+
+func TestCase05_ReadOutputFromRunningBackgroundProcess(t *testing.T) {
+	a := newAgent(t, tool.BashID)
+	started := a.start("echo so far; " + forever)
+	text := a.collect("bash_output", args{"bash_id": started.ID}, started.Text, "so far")
+	assert.Contains(t, text, "status: running")
+	assert.True(t, alive(started.Result.PID))
+}
+
+func TestCase06_ReadOutputFromCompletedProcess(t *testing.T) {
+	a := newAgent(t, tool.BashID)
+	open := a.door("end")
+	started := a.start("read < end; echo final")
+	open()
+	a.awaitEnd(started.Result.PID)
+	answer := a.output(started.ID)
+	assert.False(t, answer.IsError)
+	assert.Equal(t, "bash_id: "+started.ID+"\nstatus: completed\nexit code: 0\n\nstdout:\nfinal", answer.Text)
+}
+
+func TestCase07_ReadOutputMultipleTimesIncremental(t *testing.T) {
+	a := newAgent(t, tool.BashID)
+	open := a.door("more")
+	started := a.start("echo first; read < more; echo second; " + forever)
+	text := a.collect("bash_output", args{"bash_id": started.ID}, started.Text, "first")
+	assert.Equal(t, "bash_id: "+started.ID+"\nstatus: running\n\n(no new output)", a.output(started.ID).Text)
+	open()
+	text += a.collect("bash_output", args{"bash_id": started.ID}, "", "second")
+	assert.Equal(t, 1, strings.Count(text, "first"))
+	assert.Equal(t, 1, strings.Count(text, "second"))
+}
+
+func TestCase08_KillRunningBackgroundProcess(t *testing.T) {
+	a := newAgent(t, tool.BashID)
+	started := a.start("sleep 100")
+	answer := a.kill(started.ID)
+	assert.False(t, answer.IsError)
+	assert.Equal(t, "Process "+started.ID+" terminated.\nbash_id: "+started.ID+"\nstatus: killed\nexit code: 143 (SIGTERM)", answer.Text)
+	assert.False(t, alive(started.Result.PID))
+}
+
+func TestCase09_KillAlreadyCompletedProcess(t *testing.T) {
+	a := newAgent(t, tool.BashID)
+	started := a.start("true")
+	a.awaitEnd(started.Result.PID)
+	for range 2 {
+		answer := a.kill(started.ID)
+		assert.False(t, answer.IsError)
+		assert.Equal(t, "Process "+started.ID+" had already ended.\nbash_id: "+started.ID+"\nstatus: completed\nexit code: 0", answer.Text)
+	}
+}
+
+func TestCase10_ForegroundCommandTimesOut(t *testing.T) {
+	a := newAgent(t, tool.BashID)
+	answer := a.run(args{"command": "echo begun; sleep 10", "timeout": 1000})
+	assert.True(t, answer.IsError)
+	assert.Equal(t, "[Command timed out after 1s and was killed.]\n\nstdout:\nbegun\n\nexit code: 143 (SIGTERM)", answer.Text)
+	assert.Less(t, answer.Result.Duration, 5*time.Second)
+	assert.False(t, alive(answer.Result.PID))
+}
+
+func TestCase11_BackgroundCommandOutputExceedsBuffer(t *testing.T) {
+	a := newAgent(t, tool.BashID)
+	started := a.start("seq 1 200000")
+	a.awaitEnd(started.Result.PID)
+	text := a.output(started.ID).Text
+	assert.Contains(t, text, "\n200000\n[stdout: Showing last 2000 of 200000 lines. Full output: ")
+
+	// Nothing is lost.
+	path := regexp.MustCompile(`Full output: (.+)\]`).FindStringSubmatch(text)[1]
+	full, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, 200000, strings.Count(string(full), "\n"))
+	assert.True(t, strings.HasPrefix(string(full), "1\n2\n3\n"))
+}
+
+func TestCase12_InvalidBashIDInBashOutput(t *testing.T) {
+	a := newAgent(t, tool.BashID)
+	answer := a.output("nonexistent")
+	assert.True(t, answer.IsError)
+	assert.ErrorIs(t, answer.Err, shared.ErrNotFound)
+	assert.Equal(t, `BASH_NOT_FOUND: there is no background process with the bash_id "nonexistent". There are none.`, answer.Text)
+}
+
+func TestCase13_InvalidBashIDInKillBash(t *testing.T) {
+	a := newAgent(t, tool.BashID)
+	started := a.start(forever)
+	answer := a.kill("nonexistent")
+	assert.True(t, answer.IsError)
+	assert.ErrorIs(t, answer.Err, shared.ErrNotFound)
+	assert.Equal(t, `BASH_NOT_FOUND: there is no background process with the bash_id "nonexistent". There are `+started.ID+".", answer.Text)
+	assert.True(t, alive(started.Result.PID))
+}
+
+func TestCase14_CommandFailsWithNonZeroExitCode(t *testing.T) {
+	a := newAgent(t, tool.BashID)
+	answer := a.runs("ls /nonexistent")
+	assert.False(t, answer.IsError)
+	assert.Regexp(t, `^stderr:\nls: .*/nonexistent.*\n\nexit code: [12]$`, answer.Text)
+}
+
+func TestCase15_CommandWithSyntaxError(t *testing.T) {
+	a := newAgent(t, tool.BashID)
+	answer := a.runs("invalid|||syntax")
+	assert.False(t, answer.IsError)
+	assert.Contains(t, answer.Result.Stderr.Content, "syntax error")
+	assert.Contains(t, answer.Text, "\nexit code: 2")
+}
+
+func TestCase16_EmptyCommand(t *testing.T) {
+	bash := new(fake)
+	answer := newTools(t, tool.BashID, bash).Call(t.Context(), tool.Call{Name: "bash", Arguments: []byte(`{"command":""}`)})
+	assert.True(t, answer.IsError)
+	assert.Contains(t, answer.Text, "command is empty")
+	assert.Empty(t, bash.requests)
+}
+
+func TestCase17_AutoKillBackgroundProcessesOnCleanup(t *testing.T) {
+	bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: pluginPath, LogDir: t.TempDir()})
+	require.NoError(t, err)
+	defer bash.Close()
+	a := newAgentOver(t, tool.BashID, bash)
+	started := []tool.Answer{a.start(forever), a.start("trap '' TERM; " + forever), a.start("setsid " + forever)}
+	require.NoError(t, a.Close())
+	require.NoError(t, bash.Close())
+	for _, s := range started {
+		assert.False(t, alive(s.Result.PID))
+	}
+}
+
+func TestCase18_MultipleBackgroundProcesses(t *testing.T) {
+	a := newAgent(t, tool.BashID)
+	ids := make(map[string]bool)
+	for i := range 3 {
+		started := a.start(fmt.Sprintf("echo output of %d; %s", i, forever))
+		ids[started.ID] = true
+		text := a.collect("bash_output", args{"bash_id": started.ID}, started.Text, fmt.Sprintf("output of %d\n", i))
+		assert.Equal(t, 1, strings.Count(text, "output of"))
+	}
+	assert.Len(t, ids, 3)
+}
+
+func TestCase19_ProcessFinishesBeforeBashOutputCalled(t *testing.T) {
+	a := newAgent(t, tool.BashID)
+	started := a.start("echo fast")
+	a.awaitEnd(started.Result.PID)
+	answer := a.output(started.ID)
+	assert.Contains(t, answer.Text, "status: completed\nexit code: 0\n")
+	assert.Contains(t, started.Text+answer.Text, "stdout:\nfast")
+}
+
+func TestCase20_ForegroundAndBackgroundCommandsCoexist(t *testing.T) {
+	a := newAgent(t, tool.BashID)
+	open := a.door("meet")
+	started := a.start("read < meet; echo background")
+	assert.Equal(t, "stdout:\nforeground\n\nexit code: 0", a.runs("echo foreground").Text)
+	assert.Contains(t, a.output(started.ID).Text, "status: running")
+	open()
+	a.awaitEnd(started.Result.PID)
+	assert.Contains(t, a.output(started.ID).Text, "stdout:\nbackground")
+}
+
+func TestCase21_BashOutputPollingPattern(t *testing.T) {
+	a := newAgent(t, tool.BashID)
+	started := a.start("for i in 1 2 3 4 5; do echo tick $i; sleep 0.2; done")
+	text := started.Text
+	running := 0
+	for deadline := time.Now().Add(hang); !strings.Contains(text, "status: completed") && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		answer := a.output(started.ID)
+		if answer.Result.Status == shared.StatusRunning {
+			running++
+		}
+		text += answer.Text
+	}
+	assert.Positive(t, running)
+	assert.Contains(t, text, "status: completed\nexit code: 0")
+	for i := range 5 {
+		assert.Equal(t, 1, strings.Count(text, fmt.Sprintf("tick %d", i+1)))
+	}
+}
+
+func TestE2E1_LongRunningBackgroundProcess(t *testing.T) {
+	a := newAgent(t, tool.BashID)
+	t.Run("wait for completion", func(t *testing.T) {
+		started := a.start("sleep 3 && echo done")
+		assert.Contains(t, a.output(started.ID).Text, "status: running")
+		text := a.collect("bash_output", args{"bash_id": started.ID}, "", "status: completed")
+		assert.Equal(t, 1, strings.Count(text, "stdout:\ndone"))
+	})
+	t.Run("kill early", func(t *testing.T) {
+		started := a.start("sleep 10 && echo done")
+		assert.Contains(t, a.output(started.ID).Text, "status: running")
+		assert.Contains(t, a.kill(started.ID).Text, "terminated")
+		answer := a.output(started.ID)
+		assert.False(t, answer.IsError)
+		assert.Equal(t, "bash_id: "+started.ID+"\nstatus: killed\nexit code: 143 (SIGTERM)\n\n(no new output)", answer.Text)
+	})
+}
+
+func TestE2E2_ForegroundCommandWithTimeout(t *testing.T) {
+	a := newAgent(t, tool.BashID)
+	script := "#!/bin/sh\necho \"> $*\"; echo passed\n"
+	require.NoError(t, os.WriteFile(filepath.Join(a.dir, "npm"), []byte(script), 0o700))
+	answer := a.run(args{"command": "PATH=.:$PATH npm test", "timeout": 60000})
+	assert.False(t, answer.IsError)
+	assert.Equal(t, "stdout:\n> test\npassed\n\nexit code: 0", answer.Text)
+}
+
+// What the design of the dialect says besides.
+
+func TestBashIDKillShowsWhatWasNotRead(t *testing.T) {
+	a := newAgent(t, tool.BashID)
+	open := a.door("ready")
+	started := a.start("trap 'echo goodbye; exit 3' TERM; echo begun; echo oops >&2; read < ready; " + forever + " & wait")
+	text := a.collect("bash_output", args{"bash_id": started.ID}, started.Text, "begun", "oops")
+	open()
+	answer := a.kill(started.ID)
+	text += answer.Text
+	assert.Contains(t, answer.Text, "status: killed\nexit code: 3\n\nstdout:\ngoodbye")
+	assert.Equal(t, 1, strings.Count(text, "begun"))
+	assert.Equal(t, 1, strings.Count(text, "oops"))
+
+	again := a.kill(started.ID) // a second kill is no error
+	assert.False(t, again.IsError)
+	assert.NotContains(t, again.Text, "goodbye")
+}
+
+func TestBashIDReachesWhatACommandLeftRunning(t *testing.T) {
+	a := newAgent(t, tool.BashID)
+	answer := a.runs(forever + " & echo started")
+	child := answer.Result.Leftover[0].PID
+	assert.Equal(t, fmt.Sprintf("stdout:\nstarted\n\nexit code: 0\n[Still running in the background: %d (%s). Use bash_output or kill_bash with bash_id %s.]", child, forever, answer.ID), answer.Text)
+	assert.Equal(t, fmt.Sprintf("bash_id: %s\nstatus: completed\nexit code: 0\nstill running: %d (%s)\n\n(no new output)", answer.ID, child, forever), a.output(answer.ID).Text)
+	assert.Contains(t, a.kill(answer.ID).Text, "terminated")
+	awaitDeath(t, child)
+}
+
+func TestBashIDBackgroundTimeout(t *testing.T) {
+	a := newAgent(t, tool.BashID)
+	answer := a.run(args{"command": forever, "run_in_background": true, "timeout": 100})
+	a.awaitEnd(answer.Result.PID)
+	assert.Regexp(t, `status: killed\nexit code: 143 \(SIGTERM\)\nCommand timed out after 0\.\d+s and was killed\.`, a.output(answer.ID).Text)
+}
+
+// start runs a command in the background.
+func (a *agent) start(command string) tool.Answer {
+	a.t.Helper()
+	answer := a.run(args{"command": command, "run_in_background": true})
+	require.False(a.t, answer.IsError, answer.Text)
+	require.NotEmpty(a.t, answer.ID)
+	return answer
+}
+
+func (a *agent) output(id string) tool.Answer {
+	a.t.Helper()
+	return a.use("bash_output", args{"bash_id": id})
+}
+
+func (a *agent) kill(id string) tool.Answer {
+	a.t.Helper()
+	return a.use("kill_bash", args{"bash_id": id})
+}

@@ -1,0 +1,172 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"bashplugin/shared"
+)
+
+// checkPID is the check_pid dialect: one tool, which also looks after the
+// commands that went on in the background. It keeps nothing: a pid that the
+// Bash knows is enough.
+type checkPID struct {
+	bash shared.Bash
+	dir  string
+}
+
+func newCheckPID(bash shared.Bash, opts Options) []tool {
+	d := checkPID{bash, opts.Dir}
+	return []tool{{
+		Definition: Definition{
+			Name: "bash",
+			Description: "Execute a bash command. Output truncated to last 2000 lines or 50KB; if truncated, full output saved to temp file. " +
+				"Commands exceeding timeout are auto-backgrounded.",
+			Hints: Hints{Destructive: true, OpenWorld: true},
+		},
+		parameters: parameters{
+			{name: "command", kind: stringKind, text: validCommand, description: "The bash command to execute"},
+			{name: "timeout", kind: integerKind, max: maxTimeout, description: "Timeout in ms before auto-backgrounding (default: 120000)"},
+			{name: "check_pid", kind: integerKind, min: 1, max: math.MaxInt32, description: "Check on a backgrounded process, return new output"},
+			{name: "kill_pid", kind: integerKind, min: 1, max: math.MaxInt32, description: "Kill a backgrounded process, return final output"},
+		},
+		check: d.exclusive,
+		call:  d.call,
+	}}
+}
+
+// exclusive reports arguments that do not go together.
+func (checkPID) exclusive(args arguments) error {
+	given := 0
+	for _, name := range []string{"command", "check_pid", "kill_pid"} {
+		if args.has(name) {
+			given++
+		}
+	}
+	switch {
+	case given == 0:
+		return errors.New("one of command, check_pid, or kill_pid is required")
+	case given > 1:
+		return errors.New("command, check_pid and kill_pid exclude each other: give one of them")
+	case args.has("timeout") && !args.has("command"):
+		return errors.New("timeout goes with command only: leave it out")
+	}
+	return nil
+}
+
+func (d checkPID) call(ctx context.Context, args arguments, live io.Writer) Answer {
+	switch {
+	case args.has("check_pid"):
+		return d.checkPID(ctx, int(args.number("check_pid")))
+	case args.has("kill_pid"):
+		return d.killPID(ctx, int(args.number("kill_pid")))
+	}
+	return d.run(ctx, args, live)
+}
+
+func (d checkPID) run(ctx context.Context, args arguments, live io.Writer) Answer {
+	req := shared.ExecuteRequest{
+		Command: args.text("command"),
+		Timeout: timeout(args, shared.DefaultTimeout),
+		Dir:     d.dir,
+		Stdout:  live,
+		Stderr:  live,
+	}
+	r, err := d.bash.Execute(ctx, req)
+	switch {
+	case err != nil:
+		return failed("no result", err)
+	case r.Status == shared.StatusRunning:
+		head := fmt.Sprintf("Command backgrounded after %s (pid %d).", seconds(req.Timeout), r.PID)
+		lines := append(logs(r), "Use check_pid or kill_pid to manage.")
+		return Answer{Text: bracket(head, tails(r), lines...), Result: r}
+	}
+	manage := fmt.Sprintf("Use check_pid or kill_pid with %d to manage.", r.PID)
+	return Answer{Text: account(r, req.Timeout, manage), IsError: r.Status != shared.StatusCompleted, Result: r}
+}
+
+func (d checkPID) checkPID(ctx context.Context, pid int) Answer {
+	r, err := d.bash.Check(ctx, shared.CheckRequest{PID: pid})
+	if err == nil && r.Status != shared.StatusRunning {
+		// The last account is the whole one, however often it is asked for.
+		r, err = d.bash.Check(ctx, shared.CheckRequest{PID: pid, All: true})
+	}
+	switch {
+	case err != nil:
+		return d.failed("check", pid, err)
+	case r.Status == shared.StatusRunning:
+		return Answer{Text: bracket(fmt.Sprintf("Process %d still running.", pid), news(r), logs(r)...), Result: r}
+	}
+	head := fmt.Sprintf("Process %d exited with code %s.", pid, exitCode(r))
+	return Answer{Text: d.final(head, r), IsError: r.Status != shared.StatusCompleted, Result: r}
+}
+
+// news shows what no earlier answer has shown.
+func news(r *shared.Result) string {
+	text := section("New output since last check ("+amount(r.Stdout)+"):", r.Stdout.Content) +
+		section("New stderr since last check ("+amount(r.Stderr)+"):", r.Stderr.Content)
+	if text == "" {
+		return "No new output since last check.\n\n"
+	}
+	return text
+}
+
+func amount(o shared.Output) string {
+	switch {
+	case o.LastLinePartial:
+		return "last " + count(o.OutputBytes, "byte")
+	case o.Truncated:
+		return "last " + count(o.OutputLines, "line")
+	}
+	return count(o.OutputLines, "line")
+}
+
+func (d checkPID) killPID(ctx context.Context, pid int) Answer {
+	r, err := d.bash.Kill(ctx, shared.KillRequest{PID: pid})
+	if err != nil {
+		return d.failed("kill", pid, err)
+	}
+	head := fmt.Sprintf("Process %d killed.", pid)
+	switch {
+	case !over(r):
+		head = fmt.Sprintf("Process %d was sent SIGKILL, but the system does not let it end.", pid)
+	case r.Status != shared.StatusKilled:
+		head = fmt.Sprintf("Process %d had exited with code %s; nothing that it started is running any more.", pid, exitCode(r))
+	}
+	return Answer{Text: d.final(head, r), IsError: !over(r), Result: r}
+}
+
+// final is the text about a job whose bash has ended.
+func (checkPID) final(head string, r *shared.Result) string {
+	if why := killed(r, r.Duration); why != "" && r.Cause != shared.CauseKill {
+		head += " " + why
+	}
+	if len(r.Leftover) > 0 {
+		head += " Still running: " + leftover(r.Leftover) + "."
+	}
+	return bracket(head, tails(r), logs(r)...)
+}
+
+func (checkPID) failed(what string, pid int, err error) Answer {
+	if errors.Is(err, shared.ErrNotFound) && !errors.Is(err, shared.ErrCrashed) {
+		text := fmt.Sprintf("no background process with pid %d: it was killed, or its command ended in time", pid)
+		return Answer{Text: text, IsError: true, Err: err}
+	}
+	return failed(fmt.Sprintf("cannot %s process %d", what, pid), err)
+}
+
+// maxTimeout is the longest timeout that a model may give, in milliseconds: a
+// day.
+const maxTimeout = int64(24 * time.Hour / time.Millisecond)
+
+// timeout returns the argument, and the default where it is missing or 0.
+func timeout(args arguments, byDefault time.Duration) time.Duration {
+	if ms := args.number("timeout"); ms > 0 {
+		return time.Duration(ms) * time.Millisecond
+	}
+	return byDefault
+}

@@ -1,0 +1,146 @@
+package tool_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
+	"bashplugin/shared/internal/plugintest"
+	"bashplugin/shared/tool"
+)
+
+// pluginPath is the real plugin, built from this tree.
+var pluginPath string
+
+func TestMain(m *testing.M) {
+	os.Exit(plugintest.Main(func(dir string) int {
+		pluginPath = filepath.Join(dir, "bash-plugin")
+		return m.Run()
+	}))
+}
+
+const (
+	// hang bounds every wait in these tests: only a broken plugin reaches it.
+	hang = 20 * time.Second
+	// forever is the sleep of commands that must be ended by somebody.
+	forever = "sleep 1000"
+)
+
+// args are the arguments of a call.
+type args = map[string]any
+
+// agent is a model at work: a toolset over a plugin, and a way to wait for
+// what its jobs do.
+type agent struct {
+	*tool.Toolset
+	t    testing.TB
+	bash shared.Bash
+	dir  string // where commands run
+}
+
+// newAgent launches a plugin for one test and closes it with the test.
+func newAgent(t testing.TB, dialect tool.Dialect) *agent {
+	t.Helper()
+	bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: pluginPath, LogDir: t.TempDir()})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, bash.Close()) })
+	return newAgentOver(t, dialect, bash)
+}
+
+// newAgentOver has a working directory of its own.
+func newAgentOver(t testing.TB, dialect tool.Dialect, bash shared.Bash) *agent {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	tools, err := tool.New(dialect, bash, tool.Options{Dir: dir})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, tools.Close()) })
+	return &agent{tools, t, bash, dir}
+}
+
+// use calls a tool.
+func (a *agent) use(name string, arguments args) tool.Answer {
+	a.t.Helper()
+	raw, err := json.Marshal(arguments)
+	require.NoError(a.t, err)
+	return a.Call(a.t.Context(), tool.Call{Name: name, Arguments: raw})
+}
+
+// run calls the tool that every dialect has.
+func (a *agent) run(arguments args) tool.Answer {
+	a.t.Helper()
+	return a.use("bash", arguments)
+}
+
+// runs calls it for a command alone.
+func (a *agent) runs(command string) tool.Answer {
+	a.t.Helper()
+	return a.run(args{"command": command})
+}
+
+// door makes a named pipe in the commands' directory. A command that waits at
+// it with "read < NAME" goes on when open is called, which waits for it.
+func (a *agent) door(name string) (open func()) {
+	a.t.Helper()
+	path := filepath.Join(a.dir, name)
+	require.NoError(a.t, syscall.Mkfifo(path, 0o600))
+	return func() {
+		a.t.Helper()
+		require.NoError(a.t, os.WriteFile(path, []byte("open\n"), 0))
+	}
+}
+
+// collect calls a tool again and again until its answers, begun with text,
+// have every word, and returns them.
+func (a *agent) collect(name string, arguments args, text string, words ...string) string {
+	a.t.Helper()
+	for deadline := time.Now().Add(hang); ; {
+		missing := slices.IndexFunc(words, func(word string) bool { return !strings.Contains(text, word) })
+		if missing < 0 {
+			return text
+		}
+		require.True(a.t, time.Now().Before(deadline), "no %q in %s", words[missing], text)
+		text += a.use(name, arguments).Text + "\n"
+	}
+}
+
+// awaitEnd waits until nothing of a job runs any more, and shows nothing of it.
+func (a *agent) awaitEnd(pid int) {
+	a.t.Helper()
+	require.Eventually(a.t, func() bool {
+		list, err := a.bash.Check(a.t.Context(), shared.CheckRequest{PID: shared.AllJobs})
+		require.NoError(a.t, err)
+		for _, job := range list.Jobs {
+			if job.PID == pid {
+				return job.Status != shared.StatusRunning && len(job.Leftover) == 0
+			}
+		}
+		return true
+	}, hang, time.Millisecond)
+}
+
+// alive reports whether a process runs; one that waits to be reaped does not.
+func alive(pid int) bool {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return false
+	}
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	return fields[0] != "Z" && fields[0] != "X"
+}
+
+func awaitDeath(t testing.TB, pid int) {
+	t.Helper()
+	require.Positive(t, pid)
+	require.Eventually(t, func() bool { return !alive(pid) }, hang, time.Millisecond)
+}

@@ -1,0 +1,253 @@
+package tool_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/quick"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
+	"bashplugin/shared/tool"
+)
+
+// The testing strategy of the design that the mode dialect comes from.
+
+func TestModeUnitOutputTruncationAtVariousSizes(t *testing.T) {
+	a := newAgent(t, tool.Mode)
+	const limit, end = 128 << 10, 4 << 10
+	for _, size := range []int{1, end, 2*end + 1, limit - 1, limit, limit + 1, 2 * limit, 10 * limit} {
+		t.Run(strconv.Itoa(size), func(t *testing.T) {
+			// The bytes count through the lower-case letters.
+			output := strings.Repeat("abcdefghijklmnopqrstuvwxyz", size/26+1)[:size]
+			require.NoError(t, os.WriteFile(a.dir+"/output", []byte(output), 0o600))
+			answer := a.runs("cat output")
+			assert.False(t, answer.IsError)
+			assert.LessOrEqual(t, len(answer.Text), limit+200)
+			if size <= limit {
+				assert.Equal(t, output, answer.Text)
+				return
+			}
+			assert.True(t, strings.HasPrefix(answer.Text, "[output truncated in middle: got "), answer.Text[:100])
+			assert.Contains(t, answer.Text, "max is 128.0KB]\n"+output[:end]+"\n\n[snip]\n\n"+output[size-end:]+"\n[Full output: ")
+		})
+	}
+}
+
+func TestModeUnitTimeoutBehavior(t *testing.T) {
+	for mode, test := range map[string]struct {
+		timeout time.Duration
+		text    string
+	}{
+		"default": {30 * time.Second, "[command timed out after 30s]\nthe beginning\n"},
+		"slow":    {15 * time.Minute, "[command timed out after 900s]\nthe beginning\n"},
+	} {
+		t.Run(mode, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { // time is a fake one
+				tools := newTools(t, tool.Mode, &fake{execute: hangUntilTimeout})
+				start := time.Now()
+				answer := tools.Call(t.Context(), tool.Call{Name: "bash", Arguments: fmt.Appendf(nil, `{"command":"x","mode":%q}`, mode)})
+				assert.Equal(t, test.timeout, time.Since(start))
+				assert.True(t, answer.IsError)
+				assert.Equal(t, test.text, answer.Text)
+			})
+		})
+	}
+}
+
+// hangUntilTimeout is a command that begins and never ends.
+func hangUntilTimeout(_ context.Context, req shared.ExecuteRequest) (*shared.Result, error) {
+	time.Sleep(req.Timeout)
+	return &shared.Result{PID: 1, Status: shared.StatusKilled, Cause: shared.CauseTimeout, Stdout: shared.Output{Content: "the beginning\n"}}, nil
+}
+
+func TestModeUnitParsingAndValidation(t *testing.T) {
+	for arguments, want := range map[string]shared.ExecuteRequest{
+		`{"command":"ls"}`:                     {Mode: shared.ModeTerminate, Timeout: 30 * time.Second},
+		`{"command":"ls","mode":"default"}`:    {Mode: shared.ModeTerminate, Timeout: 30 * time.Second},
+		`{"command":"ls","mode":"slow"}`:       {Mode: shared.ModeTerminate, Timeout: 15 * time.Minute},
+		`{"command":"ls","mode":"background"}`: {Mode: shared.ModeBackground, Timeout: 24 * time.Hour},
+	} {
+		want.Command, want.Merge, want.Limits = "ls", true, shared.Limits{MaxLines: -1, MaxBytes: 128 << 10, Ends: 4 << 10}
+		bash := new(fake)
+		newTools(t, tool.Mode, bash).Call(t.Context(), tool.Call{Name: "bash", Arguments: []byte(arguments)})
+		assert.Equal(t, []any{want}, bash.requests, arguments)
+	}
+	for _, mode := range []string{`"fast"`, `""`, `"Slow"`, `null`, `1`, `["slow"]`} {
+		bash := new(fake)
+		answer := newTools(t, tool.Mode, bash).Call(t.Context(), tool.Call{Name: "bash", Arguments: []byte(`{"command":"ls","mode":` + mode + `}`)})
+		assert.True(t, answer.IsError, mode)
+		assert.Contains(t, answer.Text, `"mode"?: "default" | "slow" | "background"`)
+		assert.Empty(t, bash.requests, mode)
+	}
+}
+
+func TestModeIntegrationForegroundCommandExecution(t *testing.T) {
+	a := newAgent(t, tool.Mode)
+	for _, mode := range []string{"default", "slow"} {
+		t.Run(mode, func(t *testing.T) {
+			answer := a.run(args{"command": "echo out; echo err >&2; pwd; echo end", "mode": mode})
+			assert.False(t, answer.IsError)
+			assert.Equal(t, "out\nerr\n"+a.dir+"\nend\n", answer.Text)
+		})
+	}
+	t.Run("without output", func(t *testing.T) {
+		assert.Equal(t, "[no output]", a.runs("true").Text)
+	})
+	t.Run("keeps no state", func(t *testing.T) {
+		a.runs("cd / && X=1")
+		assert.Equal(t, a.dir+" \n", a.runs(`echo "$PWD $X"`).Text)
+	})
+}
+
+func TestModeIntegrationBackgroundProcessLifecycle(t *testing.T) {
+	a := newAgent(t, tool.Mode)
+	open := a.door("more")
+	answer := a.run(args{"command": "echo begun; read < more; echo end >&2 # a comment", "mode": "background"})
+	assert.False(t, answer.IsError)
+	pid, file := background(t, answer)
+	assert.Equal(t, answer.Result.PID, pid)
+	assert.True(t, alive(pid))
+
+	open()
+	a.awaitEnd(pid)
+	awaitText(t, file, "begun\nend\n\n\n[background process completed]\n")
+}
+
+func TestModeBackgroundEndings(t *testing.T) {
+	a := newAgent(t, tool.Mode)
+	t.Run("failed", func(t *testing.T) {
+		_, file := background(t, a.run(args{"command": "echo oops; exit 3", "mode": "background"}))
+		awaitText(t, file, "oops\n\n\n[background process failed: exit status: 3]\n")
+	})
+	t.Run("stopped as the reminder says", func(t *testing.T) {
+		answer := a.run(args{"command": forever, "mode": "background"})
+		pid, file := background(t, answer)
+		assert.Equal(t, "[no output]", a.runs(fmt.Sprintf("kill -9 -%d", pid)).Text)
+		awaitText(t, file, "\n\n[background process failed: signal: 9 (SIGKILL)]\n")
+		assert.False(t, alive(pid))
+	})
+	t.Run("killed by the host", func(t *testing.T) {
+		pid, file := background(t, a.run(args{"command": "echo begun; " + forever, "mode": "background"}))
+		_, err := a.bash.Kill(t.Context(), shared.KillRequest{PID: pid})
+		require.NoError(t, err)
+		awaitText(t, file, "begun\n\n\n[background process killed]\n")
+	})
+	t.Run("after what it left running", func(t *testing.T) {
+		open := a.door("child")
+		_, file := background(t, a.run(args{"command": "(read < child; echo late) & echo soon", "mode": "background"}))
+		awaitText(t, file, "soon\n")
+		open()
+		awaitText(t, file, "soon\nlate\n\n\n[background process completed]\n")
+	})
+}
+
+func TestModeCloseLeavesCommandsAlone(t *testing.T) {
+	a := newAgent(t, tool.Mode)
+	pid, file := background(t, a.run(args{"command": "echo begun; " + forever, "mode": "background"}))
+	awaitText(t, file, "begun\n")
+	require.NoError(t, a.Close())
+	assert.True(t, alive(pid))
+	answer := a.run(args{"command": "echo one more", "mode": "background"})
+	_, file = background(t, answer)
+	awaitText(t, file, "one more\n")
+}
+
+func TestModeIntegrationExitCodeHandling(t *testing.T) {
+	a := newAgent(t, tool.Mode)
+	for command, want := range map[string]string{
+		"exit 7":              "[command failed: exit code 7]",
+		"echo x; exit 7":      "[command failed: exit code 7]\nx\n",
+		"kill -9 $$":          "[command failed: exit code 137 (SIGKILL)]",
+		"no-such-program-xyz": "[command failed: exit code 127]\nbash: line 1: no-such-program-xyz: command not found\n",
+	} {
+		answer := a.runs(command)
+		assert.True(t, answer.IsError, command)
+		assert.Equal(t, want, answer.Text, command)
+	}
+	assert.False(t, a.runs("true").IsError)
+}
+
+func TestModeForegroundReportsWhatItLeftRunning(t *testing.T) {
+	a := newAgent(t, tool.Mode)
+	answer := a.runs(forever + " & echo started")
+	child := answer.Result.Leftover[0].PID
+	assert.False(t, answer.IsError)
+	assert.Regexp(t, fmt.Sprintf(`^started\n\[still running, output in \S+; to stop: kill -9 %d\]$`, child), answer.Text)
+	a.runs(fmt.Sprintf("kill -9 %d", child))
+	awaitDeath(t, child)
+}
+
+func TestModeDescriptionNamesTheDirectory(t *testing.T) {
+	tools, err := tool.New(tool.Mode, nil, tool.Options{Dir: "/some/where"})
+	require.NoError(t, err)
+	assert.True(t, strings.HasSuffix(tools.Definitions()[0].Description, "\n\n<pwd>/some/where</pwd>"))
+	assert.NotContains(t, define(t, tool.Mode)["bash"].Description, "<pwd>", "nobody knows it")
+}
+
+// The design's property: an answer is never longer than the limit and 200
+// bytes. It is tested through the whole plugin, with output of every kind.
+func TestModePropertyOutputNeverExceedsLimit(t *testing.T) {
+	a := newAgent(t, tool.Mode)
+	property := func(unit []byte, repeat uint16, ending uint8) bool {
+		output := append(unit, '\n')
+		output = []byte(strings.Repeat(string(output), 1+int(repeat)*10/len(output)))
+		require.NoError(t, os.WriteFile(a.dir+"/output", output, 0o600))
+		answer := a.runs(fmt.Sprintf("cat output; %s", []string{"true", "exit 255", "kill -TERM $$", "sleep 1000 & exit 3"}[ending%4]))
+		for _, p := range answer.Result.Leftover {
+			a.runs(fmt.Sprintf("kill -9 %d", p.PID))
+		}
+		return len(answer.Text) <= 128<<10+200
+	}
+	require.NoError(t, quick.Check(property, &quick.Config{MaxCount: 100}))
+}
+
+// FuzzModeAnswer is the same property on every account that a Bash may give.
+func FuzzModeAnswer(f *testing.F) {
+	f.Add("output", "", uint8(0), 0, 0)
+	f.Add(strings.Repeat("x", 128<<10), "/tmp/"+strings.Repeat("d", 300), uint8(3), -1, 100)
+	f.Fuzz(func(t *testing.T, output, path string, state uint8, code, left int) {
+		if len(output) > 128<<10 || len(path) > 300 {
+			t.Skip("more than a Bash shows")
+		}
+		r := states()[int(state)%len(states())]
+		r.ExitCode, r.Stdout = code, shared.Output{Content: output, TotalBytes: int64(len(output)), Path: path}
+		for i := range max(0, left) % 1000 {
+			r.Leftover = append(r.Leftover, shared.Process{PID: 4194304 - i, Command: output})
+		}
+		answer := newTools(t, tool.Mode, always(&r)).Call(t.Context(), tool.Call{Name: "bash", Arguments: []byte(`{"command":"x"}`)})
+		assert.LessOrEqual(t, len(answer.Text), 128<<10+200)
+		assert.NotEmpty(t, answer.Text)
+	})
+}
+
+// background takes the answer for a background command apart.
+func background(t *testing.T, answer tool.Answer) (pid int, file string) {
+	t.Helper()
+	match := regexp.MustCompile(`^<pid>(\d+)</pid>\n<output_file>(/.+)</output_file>\n<reminder>To stop: kill -9 -(\d+)</reminder>$`).FindStringSubmatch(answer.Text)
+	require.NotNil(t, match, "%s", answer.Text)
+	require.Equal(t, match[1], match[3])
+	pid, err := strconv.Atoi(match[1])
+	require.NoError(t, err)
+	return pid, match[2]
+}
+
+// awaitText waits until a file holds text and nothing else.
+func awaitText(t *testing.T, path, text string) {
+	t.Helper()
+	var held string
+	defer func() { assert.Equal(t, text, held) }()
+	require.Eventually(t, func() bool {
+		bytes, err := os.ReadFile(path)
+		held = string(bytes)
+		return err == nil && held == text
+	}, hang, time.Millisecond)
+}

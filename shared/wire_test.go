@@ -1,0 +1,306 @@
+package shared
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-plugin"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// scripted is a Bash whose calls do what a test says.
+type scripted struct {
+	execute func(context.Context, ExecuteRequest) (*Result, error)
+	check   func(context.Context, CheckRequest) (*Result, error)
+	kill    func(context.Context, KillRequest) (*Result, error)
+}
+
+func (s scripted) Execute(ctx context.Context, req ExecuteRequest) (*Result, error) {
+	return s.execute(ctx, req)
+}
+
+func (s scripted) Check(ctx context.Context, req CheckRequest) (*Result, error) {
+	return s.check(ctx, req)
+}
+
+func (s scripted) Kill(ctx context.Context, req KillRequest) (*Result, error) {
+	return s.kill(ctx, req)
+}
+
+// connect serves impl over a real connection, multiplexer and broker, without
+// a process.
+func connect(t *testing.T, p *Plugin) *client {
+	t.Helper()
+	conn, _ := plugin.TestPluginRPCConn(t, plugin.PluginSet{PluginName: p}, nil)
+	t.Cleanup(func() { conn.Close() })
+	bash, err := conn.Dispense(PluginName)
+	require.NoError(t, err)
+	return bash.(*client)
+}
+
+const guard = 20 * time.Second // against a test that hangs
+
+func TestEveryFieldOfAResultTravels(t *testing.T) {
+	want := &Result{
+		PID: 7, Command: "c", Dir: "/d", Status: StatusKilled, Cause: CauseTimeout, ExitCode: 143, Signal: "SIGTERM",
+		Stdout: Output{Content: "語\n", Head: "h", Truncated: true, TruncatedBy: "lines", TotalLines: 1 << 40, TotalBytes: 1 << 41,
+			OutputLines: 1, OutputBytes: 4, LastLinePartial: true, Path: "/p", PathError: "full"},
+		Started: time.Now().Round(0), Duration: time.Minute,
+		Leftover: []Process{{8, "sleep"}},
+		Jobs:     []Result{{PID: 9, Status: StatusRunning, ExitCode: -1, Started: time.Now().Round(0)}},
+	}
+	c := connect(t, &Plugin{Impl: scripted{check: func(context.Context, CheckRequest) (*Result, error) { return want, nil }}})
+	got, err := c.Check(t.Context(), CheckRequest{PID: 7})
+	require.NoError(t, err)
+	assert.True(t, want.Started.Equal(got.Started))
+	got.Started, got.Jobs[0].Started = want.Started, want.Jobs[0].Started
+	assert.Equal(t, want, got)
+}
+
+func TestEveryFieldOfARequestTravels(t *testing.T) {
+	want := ExecuteRequest{Command: "c\x01", Mode: ModeAuto, Timeout: 3, Dir: "d", Env: []string{"A=B"}, Merge: true, Limits: Limits{-1, 2, 3}}
+	c := connect(t, &Plugin{Impl: scripted{execute: func(_ context.Context, req ExecuteRequest) (*Result, error) {
+		assert.Equal(t, want, req)
+		return &Result{}, nil
+	}}})
+	_, err := c.Execute(t.Context(), want)
+	require.NoError(t, err)
+}
+
+func TestErrorsKeepTheirCodeAcrossTheBoundary(t *testing.T) {
+	sentinels := []error{ErrInvalid, ErrNotFound, ErrStart, ErrClosed, ErrCrashed, ErrInternal}
+	for _, sentinel := range sentinels {
+		code := sentinel.(*Error).Code
+		c := connect(t, &Plugin{Impl: scripted{kill: func(context.Context, KillRequest) (*Result, error) {
+			return nil, fmt.Errorf("outer: %w", &Error{code, "what to do"})
+		}}})
+		_, err := c.Kill(t.Context(), KillRequest{})
+		require.Error(t, err)
+		assert.Equal(t, "what to do", err.Error())
+		for _, other := range sentinels {
+			assert.Equal(t, other == sentinel, errors.Is(err, other), "%s is %s", code, other)
+		}
+	}
+}
+
+func TestAnUntypedErrorBecomesInternal(t *testing.T) {
+	c := connect(t, &Plugin{Impl: scripted{kill: func(context.Context, KillRequest) (*Result, error) { return nil, io.ErrNoProgress }}})
+	_, err := c.Kill(t.Context(), KillRequest{})
+	assert.ErrorIs(t, err, ErrInternal)
+	assert.ErrorContains(t, err, io.ErrNoProgress.Error())
+}
+
+func TestAPanicEndsItsCallAlone(t *testing.T) {
+	c := connect(t, &Plugin{Impl: scripted{
+		kill:  func(context.Context, KillRequest) (*Result, error) { panic("boom") },
+		check: func(context.Context, CheckRequest) (*Result, error) { return &Result{PID: 1}, nil },
+	}})
+	_, err := c.Kill(t.Context(), KillRequest{})
+	assert.ErrorIs(t, err, ErrInternal)
+	assert.ErrorContains(t, err, "boom")
+	r, err := c.Check(t.Context(), CheckRequest{})
+	require.NoError(t, err)
+	assert.Equal(t, 1, r.PID)
+}
+
+func TestACancelReachesTheImplementation(t *testing.T) {
+	started := make(chan struct{})
+	c := connect(t, &Plugin{Impl: scripted{execute: func(ctx context.Context, _ ExecuteRequest) (*Result, error) {
+		close(started)
+		<-ctx.Done()
+		return &Result{Status: StatusKilled, Cause: CauseCancel}, nil
+	}}})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-started; cancel() }()
+	r, err := c.Execute(ctx, ExecuteRequest{})
+	require.NoError(t, err, "the account of the cancelled command")
+	assert.Equal(t, CauseCancel, r.Cause)
+}
+
+func TestACancelThatArrivesFirstIsKept(t *testing.T) {
+	s := newServer(scripted{execute: func(ctx context.Context, _ ExecuteRequest) (*Result, error) {
+		return &Result{PID: 1}, ctx.Err()
+	}}, nil, nil)
+	require.NoError(t, s.Cancel(42, nil))
+	var r reply
+	require.NoError(t, s.Execute(executeArgs{Call: 42}, &r))
+	require.NotNil(t, r.Err)
+	assert.Contains(t, r.Err.Message, context.Canceled.Error())
+	r = reply{}
+	require.NoError(t, s.Execute(executeArgs{Call: 43}, &r))
+	assert.Nil(t, r.Err, "another call is not cancelled")
+}
+
+func TestStrayCancelsAreBounded(t *testing.T) {
+	var c calls
+	for call := range uint64(10 * maxEarly) {
+		c.cancel(call)
+	}
+	assert.LessOrEqual(t, len(c.early), maxEarly)
+}
+
+func TestAContextThatWasOverIsOverAtTheImplementation(t *testing.T) {
+	c := connect(t, &Plugin{Impl: scripted{execute: func(ctx context.Context, _ ExecuteRequest) (*Result, error) {
+		assert.Error(t, ctx.Err(), "at the very beginning")
+		return &Result{Status: StatusKilled}, nil
+	}}})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r, err := c.Execute(ctx, ExecuteRequest{})
+	require.NoError(t, err)
+	assert.Equal(t, StatusKilled, r.Status)
+}
+
+func TestAnImplementationThatIgnoresTheCancel(t *testing.T) {
+	block := make(chan struct{})
+	defer close(block)
+	c := connect(t, &Plugin{Impl: scripted{execute: func(context.Context, ExecuteRequest) (*Result, error) {
+		<-block
+		return &Result{}, nil
+	}}})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := c.Execute(ctx, ExecuteRequest{})
+	assert.ErrorIs(t, err, context.Canceled)
+}
+
+func TestALargeResultArrivesWhole(t *testing.T) {
+	want := strings.Repeat("0123456789abcde\n", 1<<16)
+	c := connect(t, &Plugin{Impl: scripted{check: func(context.Context, CheckRequest) (*Result, error) {
+		return &Result{Stdout: Output{Content: want}, Stderr: Output{Content: want}}, nil
+	}}})
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			r, err := c.Check(t.Context(), CheckRequest{})
+			if assert.NoError(t, err) {
+				assert.Equal(t, want, r.Stdout.Content)
+				assert.Equal(t, want, r.Stderr.Content)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// slowWriter takes what it is given when it is told to.
+type slowWriter struct {
+	bytes.Buffer
+	gate chan struct{}
+}
+
+func (w *slowWriter) Write(p []byte) (int, error) {
+	<-w.gate
+	return w.Buffer.Write(p)
+}
+
+func TestLiveOutputArrivesInOrderBeforeTheResult(t *testing.T) {
+	c := connect(t, &Plugin{Impl: scripted{execute: func(_ context.Context, req ExecuteRequest) (*Result, error) {
+		for i := range 1000 {
+			fmt.Fprintf(req.Stdout, "%d\n", i)
+		}
+		fmt.Fprint(req.Stderr, "end")
+		return &Result{Status: StatusCompleted}, nil
+	}}})
+	var stdout, stderr bytes.Buffer
+	_, err := c.Execute(t.Context(), ExecuteRequest{Stdout: &stdout, Stderr: &stderr})
+	require.NoError(t, err)
+	assert.Equal(t, 1000, strings.Count(stdout.String(), "\n"))
+	assert.True(t, strings.HasSuffix(stdout.String(), "998\n999\n"))
+	assert.Equal(t, "end", stderr.String())
+}
+
+func TestAStuckLiveWriterDoesNotHoldTheResult(t *testing.T) {
+	c := connect(t, &Plugin{Impl: scripted{execute: func(_ context.Context, req ExecuteRequest) (*Result, error) {
+		fmt.Fprint(req.Stdout, "text")
+		return &Result{Status: StatusCompleted}, nil
+	}}})
+	w := &slowWriter{gate: make(chan struct{})}
+	defer close(w.gate)
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.Execute(context.Background(), ExecuteRequest{Stdout: w})
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		assert.NoError(t, err)
+	case <-time.After(guard):
+		t.Fatal("Execute waits for a writer that is stuck")
+	}
+}
+
+// failing is a writer that wants no more.
+type failing struct{ writes int }
+
+func (w *failing) Write([]byte) (int, error) {
+	w.writes++
+	return 0, io.ErrClosedPipe
+}
+
+func TestALiveWriterThatFailsEndsTheCopy(t *testing.T) {
+	failed := make(chan error, 1)
+	c := connect(t, &Plugin{Impl: scripted{execute: func(_ context.Context, req ExecuteRequest) (*Result, error) {
+		for {
+			if _, err := req.Stdout.Write([]byte("text")); err != nil {
+				failed <- err
+				return &Result{Status: StatusCompleted}, nil
+			}
+		}
+	}}})
+	w := new(failing)
+	_, err := c.Execute(t.Context(), ExecuteRequest{Stdout: w})
+	require.NoError(t, err)
+	assert.Error(t, <-failed)
+	assert.Equal(t, 1, w.writes)
+}
+
+func TestDisconnectedIsToldWhenTheHostHangsUp(t *testing.T) {
+	gone := make(chan struct{})
+	ended := make(chan struct{})
+	conn, _ := plugin.TestPluginRPCConn(t, plugin.PluginSet{PluginName: &Plugin{
+		Impl: scripted{execute: func(ctx context.Context, _ ExecuteRequest) (*Result, error) {
+			<-ctx.Done()
+			close(ended)
+			return &Result{}, nil
+		}},
+		Disconnected: func() { close(gone) },
+	}}, nil)
+	bash, err := conn.Dispense(PluginName)
+	require.NoError(t, err)
+	failed := make(chan error, 1)
+	started := bash.(*client)
+	go func() {
+		_, err := started.Execute(context.Background(), ExecuteRequest{})
+		failed <- err
+	}()
+	require.Eventually(t, func() bool { return started.lifeline.Load() != nil }, guard, time.Millisecond)
+	conn.Close()
+	for _, c := range []<-chan struct{}{gone, ended} {
+		select {
+		case <-c:
+		case <-time.After(guard):
+			t.Fatal("nobody was told")
+		}
+	}
+	assert.ErrorIs(t, <-failed, ErrCrashed)
+}
+
+func FuzzLiveFrames(f *testing.F) {
+	f.Add([]byte{1, 0, 0, 0, 2, 'h', 'i', 0, 0, 0, 0, 0})
+	f.Add([]byte{9, 255, 255, 255, 255})
+	f.Fuzz(func(t *testing.T, stream []byte) {
+		l := &liveReceiver{done: make(chan struct{}), moved: make(chan struct{}, 1), returned: make(chan struct{})}
+		var stdout, stderr bytes.Buffer
+		err := l.copy(bytes.NewReader(stream), map[byte]io.Writer{toStdout: &stdout, toStderr: &stderr})
+		require.Error(t, err, "the stream's end is one")
+		require.LessOrEqual(t, stdout.Len()+stderr.Len(), len(stream))
+	})
+}
