@@ -20,6 +20,8 @@ func commands() []command {
 	return []command{
 		{"run", "[flags] [--] COMMAND", "run one command and exit with its exit code", run},
 		{"repl", "[flags]", "a prompt: live output, jobs, history", repl},
+		{"tools", "[flags]", "print tool definitions for a model API", printTools},
+		{"mcp", "[flags]", "serve the tools to an MCP client on stdin and stdout", serveMCP},
 		{"demo", "[flags]", "a guided tour of what the plugin does", demo},
 	}
 }

@@ -17,7 +17,7 @@ import (
 // serveDebug serves until a signal ends it, whatever hosts come and go, and prints
 // what a host needs to find it.
 func serveDebug(f *flags) error {
-	signal.Ignore(syscall.SIGPIPE)
+	surviveBrokenPipes()
 	closeInherited()
 	s := &session{hostGone: make(chan struct{})}
 	s.log = hclog.New(&hclog.LoggerOptions{Name: "bash-plugin", Level: hclog.LevelFromString(f.logLevel), Output: os.Stderr})

@@ -34,9 +34,7 @@ type session struct {
 
 // serve runs the plugin until its host is done with it, or gone.
 func serve(f *flags) error {
-	// Writing to a dead host's pipes must not kill what cleans up after it.
-	// Commands would inherit an ignored signal, and not a caught one.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	surviveBrokenPipes()
 	closeInherited()
 	s := &session{hostGone: make(chan struct{})}
 	s.log = hclog.New(&hclog.LoggerOptions{Name: "bash-plugin", Level: hclog.LevelFromString(f.logLevel), Output: os.Stderr, JSONFormat: true})
@@ -57,6 +55,11 @@ func serve(f *flags) error {
 	})
 	return s.end()
 }
+
+// surviveBrokenPipes keeps a write to a dead host's pipes from killing what
+// cleans up after it. Commands would inherit a signal that is ignored, but not
+// one that is caught.
+func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // open makes the socket's folder, the guardian and the executor. The session
 // does not outlive host, a process, unless that is 0.

@@ -88,7 +88,7 @@ func (c *Client) Check(ctx context.Context, req CheckRequest) (*Result, error) {
 func (c *Client) Kill(ctx context.Context, req KillRequest) (*Result, error) {
 	r, err := c.do(ctx, func(b Bash) (*Result, error) { return b.Kill(ctx, req) })
 	if err == nil {
-		c.jobs.forget(req.PID)
+		c.jobs.forget(req.PID, r)
 	}
 	return r, c.jobs.explain(req.PID, err)
 }

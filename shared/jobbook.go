@@ -20,8 +20,10 @@ type jobEntry struct {
 	logs    []string
 }
 
-// maxLost bounds the entries of each kind.
-const maxLost = 1024
+const (
+	maxLost  = 1024 // entries of each kind
+	maxBrief = 80   // bytes of a command
+)
 
 func newJobBook() *jobBook {
 	return &jobBook{live: make(map[int]jobEntry), lost: make(map[int]jobEntry)}
@@ -40,7 +42,7 @@ func (b *jobBook) note(r *Result) {
 	if len(b.live) >= maxLost {
 		clear(b.live)
 	}
-	entry := jobEntry{command: r.Command}
+	entry := jobEntry{command: brief(r.Command)}
 	for _, out := range []Output{r.Stdout, r.Stderr} {
 		if out.Path != "" {
 			entry.logs = append(entry.logs, out.Path)
@@ -50,11 +52,23 @@ func (b *jobBook) note(r *Result) {
 	delete(b.lost, r.PID) // the pid is another job's by now
 }
 
-// forget drops a job that was killed.
-func (b *jobBook) forget(pid int) {
+// brief returns the beginning of a command, to tell it from others.
+func brief(command string) string {
+	line := firstLine(command)
+	if short := line[:min(len(line), maxBrief)]; len(short) < len(command) {
+		return strings.ToValidUTF8(short, "") + " …"
+	}
+	return command
+}
+
+// forget drops a job that was killed, or those that r lists.
+func (b *jobBook) forget(pid int, r *Result) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.live, pid)
+	for _, job := range r.Jobs {
+		delete(b.live, job.PID)
+	}
 }
 
 // lose moves the live jobs to the lost ones.
@@ -81,7 +95,7 @@ func (b *jobBook) explain(pid int, err error) error {
 	if !ok {
 		return err
 	}
-	text := fmt.Sprintf("job %d (%s) was ended when the plugin crashed", pid, entry.command)
+	text := fmt.Sprintf("job %d (%s) is gone: the plugin crashed, and what still ran of it was ended", pid, entry.command)
 	if len(entry.logs) > 0 {
 		text += "; its output is in " + strings.Join(entry.logs, " and ")
 	}

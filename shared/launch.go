@@ -78,9 +78,12 @@ func (cfg *LaunchConfig) complete() error {
 	if cfg.MaxLogBytes < 0 || cfg.MaxSessionLogBytes < 0 {
 		return &Error{CodeInvalid, "LaunchConfig.MaxLogBytes and MaxSessionLogBytes must not be negative: use 0 for the defaults"}
 	}
-	for _, entry := range cfg.Env {
+	for i, entry := range cfg.Env {
 		if strings.IndexByte(entry, '=') <= 0 {
 			return &Error{CodeInvalid, fmt.Sprintf("LaunchConfig.Env has %q: use KEY=VALUE", entry)}
+		}
+		if strings.IndexByte(entry, 0) >= 0 {
+			return &Error{CodeInvalid, fmt.Sprintf("LaunchConfig.Env[%d] has a NUL byte: an environment cannot hold one", i)}
 		}
 	}
 	for _, glob := range cfg.DropEnv {
@@ -90,6 +93,9 @@ func (cfg *LaunchConfig) complete() error {
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
+	}
+	if cfg.StartTimeout < 0 {
+		return &Error{CodeInvalid, fmt.Sprintf("LaunchConfig.StartTimeout is %v: use 0 for %v, or a positive duration", cfg.StartTimeout, DefaultStartTimeout)}
 	}
 	if cfg.StartTimeout == 0 {
 		cfg.StartTimeout = DefaultStartTimeout

@@ -31,7 +31,8 @@ var errNoReader = errors.New("nobody reads the live output any more")
 type liveSender struct {
 	ready chan struct{} // conn is set, nil where the host did not take it
 	conn  net.Conn
-	write sync.Mutex   // held while a frame is written
+	write sync.Mutex   // held while a frame is written; guards frame
+	frame []byte       // the last one, for its memory
 	users atomic.Int32 // the call and the writers, until they end
 }
 
@@ -86,12 +87,12 @@ func (l *liveSender) send(to byte, p []byte) error {
 	if l.conn == nil {
 		return errNoReader
 	}
-	frame := make([]byte, frameHeader, frameHeader+len(p))
-	frame[0] = to
-	binary.BigEndian.PutUint32(frame[1:], uint32(len(p)))
 	l.write.Lock()
 	defer l.write.Unlock()
-	_, err := l.conn.Write(append(frame, p...))
+	l.frame = append(l.frame[:0], to)
+	l.frame = binary.BigEndian.AppendUint32(l.frame, uint32(len(p)))
+	l.frame = append(l.frame, p...)
+	_, err := l.conn.Write(l.frame)
 	return err
 }
 

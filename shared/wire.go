@@ -52,8 +52,14 @@ type nothing = struct{}
 // bulkSize is the output from which on a Result travels on a stream of its own.
 const bulkSize = 128 << 10
 
-func isBulky(r *Result) bool {
-	return r != nil && len(r.Stdout.Content)+len(r.Stdout.Head)+len(r.Stderr.Content)+len(r.Stderr.Head)+len(r.Command) > bulkSize
+func isBulky(r *Result) bool { return r != nil && textSize(r) > bulkSize }
+
+func textSize(r *Result) int {
+	n := len(r.Stdout.Content) + len(r.Stdout.Head) + len(r.Stderr.Content) + len(r.Stderr.Head) + len(r.Command)
+	for i := range r.Jobs {
+		n += textSize(&r.Jobs[i])
+	}
+	return n
 }
 
 // sendBulk waits for the host to fetch r.

@@ -84,7 +84,8 @@ func (d *bashID) run(ctx context.Context, args arguments, live io.Writer) Answer
 	}
 	id := d.tasks.addJob(r, req.Mode)
 	if req.Mode == shared.ModeBackground && id != "" {
-		return Answer{Text: state(id, r, streams(r)) + "\nUse bash_output with this bash_id to read its output, kill_bash to terminate it.", Result: r, ID: id}
+		text := state(id, r, streams(r)) + "\n\nUse bash_output with this bash_id to read its output, kill_bash to terminate it."
+		return Answer{Text: text, Result: r, ID: id}
 	}
 	manage := fmt.Sprintf("Use bash_output or kill_bash with bash_id %s.", id)
 	return Answer{Text: account(r, req.Timeout, manage), IsError: r.Status == shared.StatusKilled, Result: r, ID: id}

@@ -41,7 +41,7 @@ func TestCase03_ExecuteBackgroundCommand(t *testing.T) {
 	assert.Less(t, answer.Result.Duration, 4*time.Second)
 	assert.True(t, alive(answer.Result.PID))
 	assert.Regexp(t, `^bash_\d+_[a-z0-9]{9}$`, answer.ID)
-	assert.Equal(t, "bash_id: "+answer.ID+"\nstatus: running\nUse bash_output with this bash_id to read its output, kill_bash to terminate it.", answer.Text)
+	assert.Equal(t, "bash_id: "+answer.ID+"\nstatus: running\n\nUse bash_output with this bash_id to read its output, kill_bash to terminate it.", answer.Text)
 }
 
 func TestCase04_DefaultTimeoutIs30Seconds(t *testing.T) {

@@ -99,7 +99,11 @@ func (d checkPID) checkPID(ctx context.Context, pid int) Answer {
 	case err != nil:
 		return d.failed("check", pid, err)
 	case r.Status == shared.StatusRunning:
-		return Answer{Text: bracket(fmt.Sprintf("Process %d still running.", pid), news(r), logs(r)...), Result: r}
+		head, fresh := fmt.Sprintf("Process %d still running.", pid), news(r)
+		if fresh == "" {
+			head += " No new output since last check."
+		}
+		return Answer{Text: bracket(head, fresh, logs(r)...), Result: r}
 	}
 	head := fmt.Sprintf("Process %d exited with code %s.", pid, exitCode(r))
 	return Answer{Text: d.final(head, r), IsError: r.Status != shared.StatusCompleted, Result: r}
@@ -107,12 +111,8 @@ func (d checkPID) checkPID(ctx context.Context, pid int) Answer {
 
 // news shows what no earlier answer has shown.
 func news(r *shared.Result) string {
-	text := section("New output since last check ("+amount(r.Stdout)+"):", r.Stdout.Content) +
+	return section("New output since last check ("+amount(r.Stdout)+"):", r.Stdout.Content) +
 		section("New stderr since last check ("+amount(r.Stderr)+"):", r.Stderr.Content)
-	if text == "" {
-		return "No new output since last check.\n\n"
-	}
-	return text
 }
 
 func amount(o shared.Output) string {

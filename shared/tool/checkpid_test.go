@@ -164,7 +164,7 @@ func TestCheckPIDShowsOutputOnce(t *testing.T) {
 	answer := a.run(args{"command": "echo first; read < more; echo second; echo oops >&2; " + forever, "timeout": 200})
 	pid := pidOf(t, answer)
 	text := a.collect("bash", args{"check_pid": pid}, answer.Text, "first")
-	assert.Contains(t, a.run(args{"check_pid": pid}).Text, "still running.\n\nNo new output since last check.\n\nFull output: ")
+	assert.Contains(t, a.run(args{"check_pid": pid}).Text, "still running. No new output since last check.\n\nFull output: ")
 	open()
 	text += a.collect("bash", args{"check_pid": pid}, "", "second", "oops")
 	assert.Equal(t, 1, strings.Count(text, "first\n"))

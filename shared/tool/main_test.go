@@ -1,7 +1,9 @@
 package tool_test
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,12 +21,23 @@ import (
 	"bashplugin/shared/tool"
 )
 
-// pluginPath is the real plugin, built from this tree.
-var pluginPath string
+// pluginPath is the real plugin, built from this tree, and plugin a running one
+// that the tests share.
+var (
+	pluginPath string
+	plugin     *shared.Client
+)
 
 func TestMain(m *testing.M) {
 	os.Exit(plugintest.Main(func(dir string) int {
 		pluginPath = filepath.Join(dir, "bash-plugin")
+		var err error
+		plugin, err = shared.Launch(context.Background(), shared.LaunchConfig{Path: pluginPath, LogDir: filepath.Join(dir, "logs")})
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer plugin.Close()
 		return m.Run()
 	}))
 }
@@ -48,13 +61,10 @@ type agent struct {
 	dir  string // where commands run
 }
 
-// newAgent launches a plugin for one test and closes it with the test.
+// newAgent works with the plugin.
 func newAgent(t testing.TB, dialect tool.Dialect) *agent {
 	t.Helper()
-	bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: pluginPath, LogDir: t.TempDir()})
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, bash.Close()) })
-	return newAgentOver(t, dialect, bash)
+	return newAgentOver(t, dialect, plugin)
 }
 
 // newAgentOver has a working directory of its own.

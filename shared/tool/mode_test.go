@@ -137,6 +137,7 @@ func TestModeBackgroundEndings(t *testing.T) {
 	})
 	t.Run("killed by the host", func(t *testing.T) {
 		pid, file := background(t, a.run(args{"command": "echo begun; " + forever, "mode": "background"}))
+		awaitText(t, file, "begun\n")
 		_, err := a.bash.Kill(t.Context(), shared.KillRequest{PID: pid})
 		require.NoError(t, err)
 		awaitText(t, file, "begun\n\n\n[background process killed]\n")

@@ -119,17 +119,21 @@ func moved(id string, r *shared.Result) string {
 
 // outputs shows what a task has written, with a blank line after it.
 func outputs(r *shared.Result) string {
-	if r.Stdout.Content == "" && r.Stderr.Content == "" {
-		return "(no output yet)\n"
-	}
 	var b strings.Builder
-	if r.Stdout.Content != "" {
-		b.WriteString(endLine(r.Stdout.Content))
-	}
-	if r.Stderr.Content != "" {
+	switch {
+	case r.Stdout.Content == "" && r.Stderr.Content == "":
+		return "(no output yet)\n"
+	case r.Stdout.Content == "":
 		b.WriteString("Stderr:\n" + endLine(r.Stderr.Content))
+	case r.Stderr.Content == "":
+		b.WriteString(endLine(r.Stdout.Content))
+	default:
+		b.WriteString(endLine(r.Stdout.Content) + "\nStderr:\n" + endLine(r.Stderr.Content))
 	}
-	return b.String() + strings.TrimPrefix(omissions(r)+"\n", "\n")
+	if cut := omissions(r); cut != "" {
+		b.WriteString(cut[1:] + "\n")
+	}
+	return b.String()
 }
 
 // cancelled is the text of a command that was killed before it had ended.
@@ -143,8 +147,8 @@ func cancelled(r *shared.Result) string {
 	case r.Cause == shared.CauseClose:
 		text = "Command execution was cancelled: the session was closed."
 	}
-	if output := strings.TrimSpace(outputs(r)); r.Stdout.Content+r.Stderr.Content != "" {
-		return text + " Below is the output (on stdout and stderr) before it was cancelled:\n" + output
+	if r.Stdout.Content != "" || r.Stderr.Content != "" {
+		return text + " Below is the output (on stdout and stderr) before it was cancelled:\n" + strings.TrimSuffix(outputs(r), "\n")
 	}
 	return text + " There was no output before it was cancelled."
 }

@@ -109,7 +109,7 @@ func TestTextOfCheckPIDCheck(t *testing.T) {
 		{"running, truncated", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1, Stdout: cutLines, Stderr: cutLine},
 			"[Process 7 still running.\n\nNew output since last check (last 2 lines):\nb\nc\n\nNew stderr since last check (last 3 bytes):\nzzz\n\nFull output: /log/1.stdout.log (stdout), /log/1.stdout.log (stderr)]", false},
 		{"running, nothing new", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1},
-			"[Process 7 still running.\n\nNo new output since last check.\n]", false},
+			"[Process 7 still running. No new output since last check.]", false},
 		{"exited", shared.Result{PID: 7, Status: shared.StatusCompleted, Stdout: cutLines},
 			"[Process 7 exited with code 0.\n\nstdout (last 2 of 8500 lines):\nb\nc\n\nFull output: /log/1.stdout.log]", false},
 		{"failed", shared.Result{PID: 7, Status: shared.StatusFailed, ExitCode: 137, Signal: "SIGKILL", Stdout: logged},
@@ -183,7 +183,7 @@ func TestTextOfTaskID(t *testing.T) {
 		{"session closed", killed(shared.CauseClose, small), "Command execution was cancelled: the session was closed. Below is the output (on stdout and stderr) before it was cancelled:\nout", false},
 		{"not started", shared.Result{Status: shared.StatusKilled, Cause: shared.CauseCancel, ExitCode: -1}, "Command execution was cancelled before it began. Nothing was run.", false},
 		{"moved", shared.Result{PID: 7, Command: "x", Status: shared.StatusRunning, Stdout: logged, Stderr: logged2},
-			"Command has been moved to background execution.\nTask ID: <id>\nCommand: x\n\nInitial output:\nout\nStderr:\nerr\n\nUse bash_output tool with task_id to read further output.\nUse kill_bash tool with task_id to terminate the task.", false},
+			"Command has been moved to background execution.\nTask ID: <id>\nCommand: x\n\nInitial output:\nout\n\nStderr:\nerr\n\nUse bash_output tool with task_id to read further output.\nUse kill_bash tool with task_id to terminate the task.", false},
 		{"moved, silent", shared.Result{PID: 7, Command: strings.Repeat("x", 3000), Status: shared.StatusRunning},
 			"Command has been moved to background execution.\nTask ID: <id>\nCommand: " + strings.Repeat("x", 2048) + "…\n\nInitial output:\n(no output yet)\n\nUse bash_output tool with task_id to read further output.\nUse kill_bash tool with task_id to terminate the task.", false},
 	})
@@ -194,7 +194,7 @@ func TestTextOfTaskIDOutput(t *testing.T) {
 	tools := newTools(t, tool.TaskID, always(&r))
 	id := tools.Call(t.Context(), tool.Call{Name: "bash", Arguments: []byte(`{"command":"x","run_in_background":true}`)}).ID
 	answer := tools.Call(t.Context(), tool.Call{Name: "bash_output", Arguments: []byte(`{"task_id":"` + id + `"}`)})
-	assert.Equal(t, "Command: x\nStatus: failed\nPID: 7\nCreated: 2025-01-27T10:00:00.005Z\n\nOutput:\nb\nc\nStderr:\nout\n[stdout: Showing last 2 of 8500 lines. Full output: /log/1.stdout.log]\n\nExit Code: 3\nBackground PIDs: 8, 9", answer.Text)
+	assert.Equal(t, "Command: x\nStatus: failed\nPID: 7\nCreated: 2025-01-27T10:00:00.005Z\n\nOutput:\nb\nc\n\nStderr:\nout\n[stdout: Showing last 2 of 8500 lines. Full output: /log/1.stdout.log]\n\nExit Code: 3\nBackground PIDs: 8, 9", answer.Text)
 	answer = tools.Call(t.Context(), tool.Call{Name: "kill_bash", Arguments: []byte(`{"task_id":"` + id + `"}`)})
 	assert.Equal(t, "Failed to terminate task "+id+". Process may have already exited.", answer.Text)
 }
@@ -213,9 +213,9 @@ func TestTextOfBashID(t *testing.T) {
 	})
 	asks(t, tool.BashID, args{"run_in_background": true}, []text{
 		{"background", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1, Stdout: logged},
-			"bash_id: <id>\nstatus: running\n\nstdout:\nout\nUse bash_output with this bash_id to read its output, kill_bash to terminate it.", false},
+			"bash_id: <id>\nstatus: running\n\nstdout:\nout\n\nUse bash_output with this bash_id to read its output, kill_bash to terminate it.", false},
 		{"background, over at once", shared.Result{PID: 7, Status: shared.StatusFailed, ExitCode: 127, Stderr: small},
-			"bash_id: <id>\nstatus: failed\nexit code: 127\n\nstderr:\nout\nUse bash_output with this bash_id to read its output, kill_bash to terminate it.", false},
+			"bash_id: <id>\nstatus: failed\nexit code: 127\n\nstderr:\nout\n\nUse bash_output with this bash_id to read its output, kill_bash to terminate it.", false},
 		{"background, not started", shared.Result{Status: shared.StatusKilled, Cause: shared.CauseCancel, ExitCode: -1}, "[Command cancelled before it was started: nothing was run.]", true},
 	})
 }

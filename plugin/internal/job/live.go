@@ -11,6 +11,7 @@ import (
 
 const (
 	liveBacklog = 8 << 20 // bytes waiting for the live copy's reader; past it they are left out
+	chunkSize   = 4 << 10 // memory of a chunk, at least
 	liveStall   = 100 * time.Millisecond
 )
 
@@ -24,7 +25,7 @@ type live struct {
 	mu      sync.Mutex // guards what follows
 	wake    *sync.Cond
 	queue   []chunk
-	size    int   // bytes in queue
+	size    int   // memory of queue
 	skipped int64 // bytes left out since the last chunk in queue
 	writing bool  // a chunk is with its writer
 	ended   bool  // nothing more comes
@@ -58,24 +59,26 @@ func (l *live) put(to io.Writer, p []byte) {
 	if l.ended || l.failed {
 		return
 	}
-	if l.size+len(p) > liveBacklog {
+	if l.size+max(len(p), chunkSize) > liveBacklog {
 		l.skipped += int64(len(p))
 		return
 	}
 	if l.skipped > 0 {
-		l.add(chunk{to, fmt.Appendf(nil, "\n[… %d bytes skipped …]\n", l.skipped)})
+		l.add(to, fmt.Appendf(nil, "\n[… %d bytes skipped …]\n", l.skipped))
 		l.skipped = 0
 	}
-	l.add(chunk{to, append([]byte(nil), p...)})
+	l.add(to, p)
 }
 
-func (l *live) add(c chunk) {
-	if last := len(l.queue) - 1; last >= 0 && l.queue[last].to == c.to && len(l.queue[last].text) < 32<<10 {
-		l.queue[last].text = append(l.queue[last].text, c.text...)
-	} else {
-		l.queue = append(l.queue, c)
+// add queues a copy of p: in the last chunk, where that has room.
+func (l *live) add(to io.Writer, p []byte) {
+	last := len(l.queue) - 1
+	if last < 0 || l.queue[last].to != to || len(l.queue[last].text)+len(p) > cap(l.queue[last].text) {
+		l.queue = append(l.queue, chunk{to, make([]byte, 0, max(len(p), chunkSize))})
+		last++
+		l.size += cap(l.queue[last].text)
 	}
-	l.size += len(c.text)
+	l.queue[last].text = append(l.queue[last].text, p...)
 	l.wake.Signal()
 }
 
@@ -91,7 +94,7 @@ func (l *live) end() {
 		if to == nil {
 			to = l.stderr
 		}
-		l.add(chunk{to, fmt.Appendf(nil, "\n[… %d bytes skipped …]\n", l.skipped)})
+		l.add(to, fmt.Appendf(nil, "\n[… %d bytes skipped …]\n", l.skipped))
 		l.skipped = 0
 	}
 	l.ended = true
@@ -143,7 +146,7 @@ func (l *live) take() (chunk, bool) {
 	}
 	c := l.queue[0]
 	l.queue = l.queue[1:]
-	l.size -= len(c.text)
+	l.size -= cap(c.text)
 	l.writing = true
 	return c, true
 }

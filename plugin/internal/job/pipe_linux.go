@@ -1,8 +1,28 @@
 package job
 
-import "golang.org/x/sys/unix"
+import (
+	"os"
 
-const pendingRequest = unix.TIOCINQ
+	"golang.org/x/sys/unix"
+)
+
+const pendingRequest = unix.TIOCINQ // FIONREAD
+
+// pipe is os.Pipe, but for the writing end: that is for the command alone and
+// needs no poller.
+func pipe() (read, write *os.File, err error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return nil, nil, os.NewSyscallError("pipe2", err)
+	}
+	write = os.NewFile(uintptr(fds[1]), "|1")
+	if err := unix.SetNonblock(fds[0], true); err != nil {
+		unix.Close(fds[0])
+		write.Close()
+		return nil, nil, os.NewSyscallError("fcntl", err)
+	}
+	return os.NewFile(uintptr(fds[0]), "|0"), write, nil
+}
 
 // enlargePipe asks for a larger pipe. The system may refuse.
 func enlargePipe(fd, size int) {

@@ -3,6 +3,7 @@ package job
 import (
 	"errors"
 	"os"
+	"runtime"
 	"sync"
 	"syscall"
 
@@ -34,7 +35,7 @@ type source struct {
 
 // newSource makes a pipe and returns its writing end.
 func newSource(sink func([]byte)) (*source, *os.File, error) {
-	read, write, err := os.Pipe()
+	read, write, err := pipe()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -52,8 +53,12 @@ func (s *source) run() {
 	defer close(s.done)
 	_ = s.conn.Read(func(fd uintptr) bool {
 		for {
-			if n, err := s.read(int(fd)); n <= 0 {
+			n, err := s.read(int(fd))
+			if n <= 0 {
 				return !errors.Is(err, syscall.EAGAIN)
+			}
+			if n >= bufferSize {
+				runtime.Gosched() // a flood must not keep calls waiting
 			}
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"syscall"
 	"testing"
@@ -74,6 +75,10 @@ func TestGuardianIgnoresSignals(t *testing.T) {
 		}
 	}
 	require.NotZero(t, guardian)
+	eventually(t, "the guardian is ready", func() bool {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", guardian))
+		return regexp.MustCompile(`SigIgn:\t[0-9a-f]*[4-7c-f][0-9a-f]{3}\n`).Match(text) // SIGTERM
+	})
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE} {
 		require.NoError(t, syscall.Kill(guardian, sig))
 	}

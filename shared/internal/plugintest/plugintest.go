@@ -30,7 +30,8 @@ func Build(dir string) error {
 }
 
 // Main builds the programs, runs the tests and returns their exit code. It
-// gives run the folder with the programs.
+// gives run the folder with the programs. A data race in one of the programs
+// fails the tests too.
 func Main(run func(dir string) int) int {
 	dir, err := os.MkdirTemp("", "plugintest-")
 	if err != nil {
@@ -42,5 +43,17 @@ func Main(run func(dir string) int) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	return run(dir)
+	races := filepath.Join(dir, "race")
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0 log_path="+races); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code := run(dir)
+	reports, _ := filepath.Glob(races + ".*") // a file a process
+	for _, report := range reports {
+		text, _ := os.ReadFile(report)
+		fmt.Fprintf(os.Stderr, "%s\n", text)
+		code = 1
+	}
+	return code
 }

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	// hang bounds every wait in these tests: only a broken program reaches it.
+	hang = 30 * time.Second
+	// endless is the sleep of commands that must be ended by somebody.
+	endless = "sleep 1000"
+)
+
+// programs is the folder with both programs, built from this tree; the socket
+// folders of all plugins are in it too.
+var programs string
+
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	var err error
+	if programs, err = os.MkdirTemp("", "host-example-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(programs)
+	for name, source := range map[string]string{"bash-plugin": "../plugin", "host-example": "."} {
+		args := append([]string{"build", "-o", filepath.Join(programs, name)}, buildFlags...)
+		if out, err := exec.Command("go", append(args, source)...).CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "cannot build %s: %v\n%s", name, err, out)
+			return 1
+		}
+	}
+	code := m.Run()
+	if left, _ := filepath.Glob(filepath.Join(programs, "bash-plugin-run-*")); len(left) > 0 {
+		fmt.Fprintln(os.Stderr, "a plugin left its socket behind:", left)
+		return 1
+	}
+	return code
+}
+
+// program is host-example or bash-plugin with arguments, not started.
+func program(t *testing.T, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(programs, name), args...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+programs, "BASH_PLUGIN_REATTACH=")
+	cmd.Dir = t.TempDir()
+	cmd.WaitDelay = hang
+	return cmd
+}
+
+// ran is what a program came to.
+type ran struct {
+	stdout, stderr string
+	code           int
+}
+
+// host runs host-example to its end.
+func host(t *testing.T, args ...string) ran {
+	t.Helper()
+	return finish(t, program(t, "host-example", args...))
+}
+
+func finish(t *testing.T, cmd *exec.Cmd) ran {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		require.IsType(t, new(exec.ExitError), err)
+	}
+	return ran{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// gate is a FIFO that holds a command up until it is opened.
+type gate string
+
+func newGate(t *testing.T) gate {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "gate")
+	require.NoError(t, syscall.Mkfifo(path, 0o600))
+	return gate(path)
+}
+
+// wait is the command that waits for the gate.
+func (g gate) wait() string { return "cat " + string(g) }
+
+// open returns when a command waits, and lets it go on.
+func (g gate) open(t *testing.T) {
+	t.Helper()
+	f, err := os.OpenFile(string(g), os.O_WRONLY, 0)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+}
+
+// pidIn returns the number that is all of text.
+func pidIn(t *testing.T, text string) int {
+	t.Helper()
+	pid, err := strconv.Atoi(strings.TrimSpace(text))
+	require.NoError(t, err)
+	return pid
+}
+
+// gone waits for the end of a process.
+func gone(t *testing.T, pid int) {
+	t.Helper()
+	require.Positive(t, pid)
+	assert.Eventually(t, func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH }, hang, 2*time.Millisecond, "process %d goes on", pid)
+}
+
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	r := host(t)
+	assert.Equal(t, usageError, r.code)
+	assert.Contains(t, r.stderr, "host-example run")
+	r = host(t, "-help")
+	assert.Zero(t, r.code)
+	assert.Contains(t, r.stdout, "host-example mcp")
+	r = host(t, "nonsense")
+	assert.Equal(t, usageError, r.code)
+	assert.Contains(t, r.stderr, `unknown command "nonsense"`)
+	for _, c := range commands() {
+		r = host(t, c.name, "-help")
+		assert.Zero(t, r.code, c.name)
+		assert.Contains(t, r.stderr, "host-example "+c.name)
+		r = host(t, c.name, "-nonsense")
+		assert.Equal(t, usageError, r.code, c.name)
+	}
+}
+
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	r := host(t, "demo")
+	assert.Zero(t, r.code, r.stderr)
+	assert.Contains(t, r.stdout, "Every step was as described.")
+}

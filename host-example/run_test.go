@@ -1,0 +1,223 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
+)
+
+func TestRunIsLikeTheCommand(t *testing.T) {
+	t.Parallel()
+	r := host(t, "run", "--", "echo out; echo err >&2; exit 3")
+	assert.Equal(t, ran{"out\n", "err\n", 3}, r)
+	r = host(t, "run", "-merge", "echo out; echo err >&2")
+	assert.Equal(t, ran{"out\nerr\n", "", 0}, r)
+	r = host(t, "run", "kill -KILL $$")
+	assert.Equal(t, 137, r.code)
+	r = host(t, "run", `printf '\033[1mraw\033[0m\r\n\377'`)
+	assert.Equal(t, "\x1b[1mraw\x1b[0m\r\n\xff", r.stdout, "the bytes as they are")
+}
+
+func TestRunWithoutACommand(t *testing.T) {
+	t.Parallel()
+	r := host(t, "run")
+	assert.Equal(t, usageError, r.code)
+	assert.Contains(t, r.stderr, "there is no COMMAND")
+	r = host(t, "run", "-mode", "nonsense", "true")
+	assert.Equal(t, 1, r.code)
+	assert.Contains(t, r.stderr, `unknown Mode "nonsense"`)
+	r = host(t, "run", "-plugin", "/nowhere/plugin", "true")
+	assert.Equal(t, 1, r.code)
+	assert.Contains(t, r.stderr, "there is no plugin at /nowhere/plugin")
+}
+
+// running is host-example under way, with its stdout.
+type running struct {
+	*exec.Cmd
+	stdout *bufio.Reader
+	pipe   *os.File
+	stderr bytes.Buffer
+}
+
+func startHost(t *testing.T, args ...string) *running {
+	t.Helper()
+	r := &running{Cmd: program(t, "host-example", args...)}
+	r.Stderr = &r.stderr
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	r.pipe, r.stdout, r.Stdout = read, bufio.NewReader(read), write
+	require.NoError(t, r.Start())
+	write.Close()
+	t.Cleanup(func() { read.Close() })
+	return r
+}
+
+func (r *running) line(t *testing.T) string {
+	t.Helper()
+	require.NoError(t, r.pipe.SetReadDeadline(time.Now().Add(hang)))
+	line, err := r.stdout.ReadString('\n')
+	require.NoError(t, err)
+	return strings.TrimSuffix(line, "\n")
+}
+
+// end returns the exit code.
+func (r *running) end(t *testing.T) int {
+	t.Helper()
+	_ = r.Wait()
+	return r.ProcessState.ExitCode()
+}
+
+func TestRunShowsOutputAsItComes(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	r := startHost(t, "run", "echo before; "+g.wait()+"; echo after")
+	assert.Equal(t, "before", r.line(t))
+	g.open(t)
+	assert.Equal(t, "after", r.line(t))
+	assert.Zero(t, r.end(t))
+}
+
+func TestRunLosesNothing(t *testing.T) {
+	t.Parallel()
+	t.Run("of a flood", func(t *testing.T) {
+		r := host(t, "run", "seq 1 1000000")
+		assert.Equal(t, 1000000, strings.Count(r.stdout, "\n"))
+		assert.True(t, strings.HasSuffix(r.stdout, "\n999999\n1000000\n"))
+	})
+	t.Run("for a reader who begins after the end", func(t *testing.T) {
+		done := filepath.Join(t.TempDir(), "done")
+		r := startHost(t, "run", "seq 1 300000; touch "+done)
+		require.Eventually(t, func() bool { _, err := os.Stat(done); return err == nil }, hang, time.Millisecond)
+		for range 3 * int(liveStallOfLibrary/time.Millisecond) { // longer than a Result waits for a slow writer
+			require.NoError(t, r.Process.Signal(syscall.Signal(0)), "it waits for its reader")
+			time.Sleep(time.Millisecond)
+		}
+		text, err := io.ReadAll(r.stdout)
+		require.NoError(t, err)
+		assert.Equal(t, 300000, bytes.Count(text, []byte("\n")))
+		assert.Zero(t, r.end(t))
+	})
+}
+
+// liveStallOfLibrary is about how long a Result waits for a live writer.
+const liveStallOfLibrary = 100 * time.Millisecond
+
+func TestRunEndsWithItsReader(t *testing.T) {
+	t.Parallel()
+	r := startHost(t, "run", "echo $$; seq 1 100000000")
+	pid := pidIn(t, r.line(t))
+	r.pipe.Close()
+	assert.Equal(t, 128+int(syscall.SIGPIPE), r.end(t), "as in a shell's pipeline")
+	gone(t, pid)
+	assert.Empty(t, r.stderr.String())
+}
+
+func TestRunPassesASignalOn(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		r := startHost(t, "run", "setsid "+endless+" & echo $!; wait")
+		child := pidIn(t, r.line(t))
+		require.NoError(t, r.Process.Signal(sig))
+		assert.Equal(t, 128+int(sig), r.end(t), sig)
+		gone(t, child)
+		assert.Empty(t, r.stderr.String())
+	}
+}
+
+func TestRunTellsOfADetach(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	r := startHost(t, "run", "-timeout", "50ms", "echo $$; "+g.wait()+"; echo after; exit 4")
+	pid := r.line(t)
+	g.open(t)
+	assert.Equal(t, "after", r.line(t))
+	assert.Equal(t, 4, r.end(t))
+	if r.stderr.Len() > 0 { // the command was slower than the timeout
+		for _, want := range []string{"as job " + pid, "tail -f /", "ps -o", "kill -TERM -- -" + pid} {
+			assert.Contains(t, r.stderr.String(), want)
+		}
+	}
+}
+
+func TestRunKillsADetachedJobWithASignal(t *testing.T) {
+	t.Parallel()
+	r := startHost(t, "run", "-mode", "background", "echo $$; "+endless)
+	pid := pidIn(t, r.line(t))
+	require.NoError(t, r.Process.Signal(os.Interrupt))
+	assert.Equal(t, 130, r.end(t))
+	gone(t, pid)
+	assert.Contains(t, r.stderr.String(), "as job "+strconv.Itoa(pid))
+}
+
+func TestRunTellsOfATimeout(t *testing.T) {
+	t.Parallel()
+	r := host(t, "run", "-mode", "terminate", "-timeout", "50ms", "echo before; "+endless)
+	assert.Equal(t, 143, r.code)
+	assert.Equal(t, "before\n", r.stdout)
+	assert.Contains(t, r.stderr, "[killed at the timeout, after ")
+}
+
+func TestRunEndsWhatTheCommandLeaves(t *testing.T) {
+	t.Parallel()
+	r := host(t, "run", endless+" & echo $!; exit 5")
+	assert.Equal(t, 5, r.code)
+	gone(t, pidIn(t, r.stdout))
+	assert.Contains(t, r.stderr, endless)
+}
+
+func TestRunTellsOfOutputThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("there is no /dev/full here:", err)
+	}
+	defer full.Close()
+	cmd := program(t, "host-example", "run", "echo text")
+	var stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = full, &stderr
+	_ = cmd.Run()
+	assert.Equal(t, 1, cmd.ProcessState.ExitCode())
+	assert.Contains(t, stderr.String(), "cannot write the output")
+}
+
+func TestRunJSON(t *testing.T) {
+	t.Parallel()
+	r := host(t, "run", "-json", "echo out; echo err >&2; exit 3")
+	assert.Equal(t, 3, r.code)
+	var result shared.Result
+	require.NoError(t, json.Unmarshal([]byte(r.stdout), &result))
+	assert.Equal(t, shared.StatusFailed, result.Status)
+	assert.Equal(t, "out\n", result.Stdout.Content)
+	assert.Equal(t, "err\n", result.Stderr.Content)
+}
+
+func TestEveryCommandIsLoggedWithoutItsOutput(t *testing.T) {
+	t.Parallel()
+	r := host(t, "run", "-log-level", "info", "-mode", "terminate", "echo $$; echo secret >&2; exit 3")
+	assert.Equal(t, 3, r.code)
+	var logged string
+	for line := range strings.Lines(strings.ReplaceAll(r.stderr, "secret\n", "")) {
+		if strings.Contains(line, ": command: ") {
+			logged += line
+		}
+	}
+	for _, want := range []string{"pid=" + strings.TrimSpace(r.stdout), "mode=terminate", "status=failed", "exit_code=3", "duration="} {
+		assert.Contains(t, logged, want)
+	}
+	assert.NotContains(t, logged, "secret")
+	assert.Equal(t, 1, strings.Count(logged, "\n"))
+}

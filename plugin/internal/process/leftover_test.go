@@ -1,0 +1,148 @@
+package process_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/plugin/internal/process"
+)
+
+func memberPIDs(g *process.Group) []int {
+	var pids []int
+	for _, m := range g.Members() {
+		pids = append(pids, m.PID)
+	}
+	slices.Sort(pids)
+	return pids
+}
+
+func TestLeftoversAreListedUntilTheyEnd(t *testing.T) {
+	for name, text := range map[string]string{
+		"background": `bash -c 'echo $$ >&3; read <&4; exit' & exit 3`,
+		"redirected": `bash -c 'echo $$ >&3; read <&4; exit' </dev/null >/dev/null 2>&1 & exit 3`,
+		"setsid":     `setsid bash -c 'echo $$ >&3; read <&4; exit' & exit 3`,
+		"daemon":     `(env -i setsid bash -c 'echo $$ >&3; read <&4; exit' >/dev/null 2>&1 &); exit 3`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if runtime.GOOS != "linux" && name != "background" && name != "redirected" {
+				t.Skip("a process that leaves its group is found on Linux alone")
+			}
+			read, write, err := os.Pipe()
+			require.NoError(t, err)
+			defer read.Close()
+			defer write.Close()
+			c := start(t, table(t), fmt.Sprintf(`exec 4</proc/%d/fd/%d; `, os.Getpid(), read.Fd())+text)
+			pid := c.pids(1)[0]
+			closed(t, "bash has ended", c.Exited())
+			require.Equal(t, 3, c.Status().Code)
+			require.True(t, c.LeftBehind())
+			require.Equal(t, []int{pid}, memberPIDs(c.Group))
+			require.Contains(t, c.Members()[0].Command, "bash -c echo $$ >&3")
+			select {
+			case <-c.Gone():
+				require.Fail(t, "gone while its process lives")
+			default:
+			}
+			_, err = io.WriteString(write, "end\n")
+			require.NoError(t, err)
+			closed(t, "gone when its last process has ended", c.Gone())
+			require.Empty(t, c.Members())
+		})
+	}
+}
+
+func TestNothingIsLeftBehindByPlainCommands(t *testing.T) {
+	tab := table(t)
+	for _, text := range []string{"true", "sleep 0 & wait", "(true &)", "(setsid true &); sleep 0.05", "true | true | true", "x=$(setsid -f true)"} {
+		c := start(t, tab, text)
+		closed(t, text, c.Gone())
+	}
+}
+
+// Several commands at once leave daemons behind: each gets its own back.
+func TestOrphansFindTheirGroup(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("orphans are found on Linux alone")
+	}
+	for name, text := range map[string]string{
+		"same group":                          `(bash -c "$p" &)`,
+		"own group":                           `set -m; (bash -c "$p" &)`,
+		"setsid, marked":                      `(setsid bash -c "$p" &)`,
+		"setsid, marked, bash lives":          `(setsid bash -c "$p" &); sleep 1000`,
+		"cleared environment":                 `(env -i bash -c "$p" &)`,
+		"cleared environment, bash lives":     `(env -i bash -c "$p" &); sleep 1000`,
+		"cleared environment, setsid":         `env -i setsid bash -c "$p" & sleep 0.2`,
+		"cleared environment, setsid, parent": `env -i setsid bash -c "bash -c '$p'; :" & sleep 1000`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			tab := table(t)
+			var commands []*command
+			var want [][]int
+			for range 8 {
+				commands = append(commands, start(t, tab, text))
+			}
+			for _, c := range commands {
+				want = append(want, c.pids(1))
+			}
+			for i, c := range commands {
+				if text[len(text)-1] != '0' || name == "cleared environment, setsid" {
+					closed(t, "bash has ended", c.Exited())
+				}
+				require.Subset(t, memberPIDs(c.Group), want[i])
+			}
+			for i, c := range commands {
+				require.True(t, c.End(syscall.SIGKILL, 0))
+				require.Empty(t, living(want[i]))
+				for _, others := range want[i+1:] {
+					require.Equal(t, others, living(others), "another command's process was ended")
+				}
+			}
+		})
+	}
+}
+
+// What nothing tells of goes at the latest with the session.
+func TestStraysGoWithTheSession(t *testing.T) {
+	tab := process.NewTable(nil)
+	other := start(t, tab, `sleep 1000`)
+	c := start(t, tab, `(env -i setsid bash -c "$p" >/dev/null 2>&1 &); exec sleep 1000`)
+	pids := append(c.pids(1), other.PID, c.PID)
+	require.True(t, tab.Close(syscall.SIGKILL, 0))
+	require.Empty(t, living(pids))
+	c.silent()
+}
+
+func TestNoZombieIsLeft(t *testing.T) {
+	tab := table(t)
+	for range 100 {
+		c := start(t, tab, `(true &); (setsid sleep 0.01 &); (env -i sleep 0.02 &)`)
+		closed(t, "bash has ended", c.Exited())
+	}
+	eventually(t, "nothing is left of 400 processes", func() bool { return len(children(os.Getpid())) == 0 })
+}
+
+// Processes that a command merely found running are none of its own.
+func TestOthersAreNotTouched(t *testing.T) {
+	server := exec.Command("sleep", "1000")
+	server.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	require.NoError(t, server.Start())
+	defer func() {
+		_ = server.Process.Kill()
+		_ = server.Wait()
+	}()
+	tab := table(t)
+	c := start(t, tab, fmt.Sprintf(`kill -0 %d && bash -c "$p"`, server.Process.Pid))
+	c.pids(1)
+	require.NotContains(t, memberPIDs(c.Group), server.Process.Pid)
+	require.True(t, c.End(syscall.SIGTERM, 0))
+	require.True(t, tab.Close(syscall.SIGKILL, 0))
+	require.True(t, lives(server.Process.Pid))
+}

@@ -1,0 +1,216 @@
+package tool_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+
+	"bashplugin/shared"
+	"bashplugin/shared/tool"
+)
+
+// refusal is a malformed call and what the model is told about it.
+type refusal struct {
+	name, arguments string
+	want            string
+}
+
+// refused asserts that nothing is run and that the answer says how to call
+// right.
+func refused(t *testing.T, dialect tool.Dialect, name string, tests []refusal) {
+	t.Helper()
+	for _, test := range tests {
+		t.Run(string(dialect)+"/"+name+"/"+test.name, func(t *testing.T) {
+			bash := new(fake)
+			answer := newTools(t, dialect, bash).Call(t.Context(), tool.Call{Name: name, Arguments: []byte(test.arguments)})
+			assert.Empty(t, bash.requests)
+			assert.True(t, answer.IsError)
+			assert.ErrorIs(t, answer.Err, shared.ErrInvalid)
+			problem, usage, _ := strings.Cut(answer.Text, "\nUsage: ")
+			assert.Equal(t, "invalid arguments: "+test.want, problem)
+			assert.True(t, strings.HasPrefix(usage, name+" {"), usage)
+			assert.True(t, utf8.ValidString(answer.Text))
+		})
+	}
+}
+
+// What is wrong in every dialect.
+func TestMalformedCallsRunNothing(t *testing.T) {
+	for _, dialect := range tool.Dialects() {
+		refused(t, dialect, "bash", []refusal{
+			{"nothing", ``, "they are missing: give one JSON object"},
+			{"blank", " \n", "they are missing: give one JSON object"},
+			{"no JSON", `{invalid`, "they are not JSON (invalid character 'i' looking for beginning of object key string): give one JSON object"},
+			{"cut off", `{"command":"ls"`, "they are not JSON (unexpected end of JSON input): give one JSON object"},
+			{"trailing data", `{"command":"ls"} x`, "they are not JSON (invalid character 'x' after top-level value): give one JSON object"},
+			{"two objects", `{"command":"ls"}{}`, "they are not JSON (invalid character '{' after top-level value): give one JSON object"},
+			{"trailing comma", `{"command":"ls",}`, "they are not JSON (invalid character '}' looking for beginning of object key string): give one JSON object"},
+			{"array", `["ls"]`, "they are an array: give one JSON object"},
+			{"string", `"ls"`, `they are the string "ls": give one JSON object`},
+			{"null", `null`, "they are null: give one JSON object"},
+			{"number", `5`, "they are the number 5: give one JSON object"},
+			{"extra", `{"command":"ls","cwd":"/"}`, `there is no argument "cwd"`},
+			{"extra, long", `{"command":"ls","` + strings.Repeat("x", 1000) + `":1}`, `there is no argument "` + strings.Repeat("x", 80) + `…"`},
+			{"wrong case", `{"Command":"ls"}`, `there is no argument "Command"`},
+			{"twice", `{"command":"ls","command":"rm x"}`, "command is given twice"},
+			{"twice, escaped", `{"command":"ls","\u0063ommand":"rm x"}`, "command is given twice"},
+			{"empty", `{"command":""}`, "command is empty: give a bash command"},
+			{"white", `{"command":" \n\t"}`, "command is empty: give a bash command"},
+			{"a number", `{"command":5}`, "command is the number 5: give a string"},
+			{"a bool", `{"command":true}`, "command is true: give a string"},
+			{"an array", `{"command":["ls"]}`, "command is an array: give a string"},
+			{"an object", `{"command":{"a":1}}`, "command is an object: give a string"},
+			{"NUL", `{"command":"ls \u0000"}`, "command has a NUL character, which bash cannot take: leave it out, or have printf '\\0' make it"},
+			{"too long", `{"command":"` + strings.Repeat("x", shared.MaxCommandBytes+1) + `"}`, "command has 1048577 bytes, and 1048576 are allowed: write the script to a file and run that"},
+			{"half a surrogate pair", `{"command":"echo \ud83d"}`, `they have half of a surrogate pair (\ud800 to \udfff): give both halves, or the character itself`},
+			{"the other half", `{"command":"echo \uDE00"}`, `they have half of a surrogate pair (\ud800 to \udfff): give both halves, or the character itself`},
+			{"halves in disorder", `{"command":"echo \ude00\ud83d"}`, `they have half of a surrogate pair (\ud800 to \udfff): give both halves, or the character itself`},
+			{"not UTF-8", "{\"command\":\"echo \xff\"}", "they are not UTF-8: give one JSON object in UTF-8"},
+		})
+	}
+}
+
+func TestMalformedTimeouts(t *testing.T) {
+	for _, dialect := range []tool.Dialect{tool.CheckPID, tool.BashID} {
+		refused(t, dialect, "bash", []refusal{
+			{"negative", `{"command":"ls","timeout":-1}`, "timeout is -1: give a number from 0 to 86400000"},
+			{"huge", `{"command":"ls","timeout":86400001}`, "timeout is 86400001: give a number from 0 to 86400000"},
+			{"beyond int64", `{"command":"ls","timeout":9223372036854775808}`, "timeout is 9223372036854775808: give a number from 0 to 86400000"},
+			{"beyond floats", `{"command":"ls","timeout":1e999}`, "timeout is 1e999: give a number from 0 to 86400000"},
+			{"beyond floats, below", `{"command":"ls","timeout":-1e999}`, "timeout is -1e999: give a number from 0 to 86400000"},
+			{"null", `{"command":"ls","timeout":null}`, "timeout is null: give an integer, or leave it out"},
+		})
+	}
+	for _, dialect := range []tool.Dialect{tool.CheckPID, tool.TaskID, tool.BashID} {
+		refused(t, dialect, "bash", []refusal{
+			{"fraction", `{"command":"ls","timeout":1.5}`, "timeout is 1.5: give a whole number"},
+			{"string", `{"command":"ls","timeout":"1000"}`, `timeout is the string "1000": give an integer`},
+			{"bool", `{"command":"ls","timeout":true}`, "timeout is true: give an integer"},
+			{"digits without end", `{"command":"ls","timeout":0.` + strings.Repeat("1", 1000) + `}`, "timeout is 0." + strings.Repeat("1", 78) + "…: give a whole number"},
+		})
+	}
+	refused(t, tool.TaskID, "bash", []refusal{
+		{"negative", `{"command":"ls","timeout":-1}`, "timeout is -1: give a number from 0 to 9223372036854775807"},
+	})
+}
+
+func TestMalformedCallsOfEachDialect(t *testing.T) {
+	refused(t, tool.CheckPID, "bash", []refusal{
+		{"nothing to do", `{}`, "one of command, check_pid, or kill_pid is required"},
+		{"a timeout alone", `{"timeout":5}`, "one of command, check_pid, or kill_pid is required"},
+		{"two things", `{"command":"ls","check_pid":5}`, "command, check_pid and kill_pid exclude each other: give one of them"},
+		{"two pids", `{"kill_pid":5,"check_pid":5}`, "command, check_pid and kill_pid exclude each other: give one of them"},
+		{"three things", `{"kill_pid":5,"command":"ls","check_pid":5}`, "command, check_pid and kill_pid exclude each other: give one of them"},
+		{"timeout of a check", `{"check_pid":5,"timeout":5}`, "timeout goes with command only: leave it out"},
+		{"every job", `{"kill_pid":-1}`, "kill_pid is -1: give a number from 1 to 2147483647"},
+		{"pid 0", `{"check_pid":0}`, "check_pid is 0: give a number from 1 to 2147483647"},
+		{"pid null", `{"check_pid":null}`, "check_pid is null: give an integer, or leave it out"},
+		{"pid a string", `{"check_pid":"5"}`, `check_pid is the string "5": give an integer`},
+		{"command null", `{"command":null}`, "command is null: give a string, or leave it out"},
+	})
+	refused(t, tool.Mode, "bash", []refusal{
+		{"no command", `{"mode":"slow"}`, "command is missing"},
+		{"command null", `{"command":null}`, "command is null: give a string"},
+		{"unknown mode", `{"command":"ls","mode":"fast"}`, `mode is "fast": give one of default, slow, background`},
+		{"mode null", `{"command":"ls","mode":null}`, "mode is null: give a string, or leave it out"},
+		{"another dialect's", `{"command":"ls","timeout":5}`, `there is no argument "timeout"`},
+	})
+	for _, dialect := range []tool.Dialect{tool.TaskID, tool.BashID} {
+		refused(t, dialect, "bash", []refusal{
+			{"no command", `{"run_in_background":true}`, "command is missing"},
+			{"flag a string", `{"command":"ls","run_in_background":"true"}`, `run_in_background is the string "true": give a boolean`},
+			{"flag a number", `{"command":"ls","run_in_background":1}`, "run_in_background is the number 1: give a boolean"},
+			{"flag null", `{"command":"ls","run_in_background":null}`, "run_in_background is null: give a boolean, or leave it out"},
+		})
+	}
+	for dialect, id := range map[tool.Dialect]string{tool.TaskID: "task_id", tool.BashID: "bash_id"} {
+		for _, name := range []string{"bash_output", "kill_bash"} {
+			refused(t, dialect, name, []refusal{
+				{"nothing", `{}`, id + " is missing"},
+				{"null", `{"` + id + `":null}`, id + " is null: give a string"},
+				{"a number", `{"` + id + `":5}`, id + " is the number 5: give a string"},
+				{"extra", `{"` + id + `":"x","pid":5}`, `there is no argument "pid"`},
+			})
+		}
+	}
+}
+
+func TestUnknownToolRunsNothing(t *testing.T) {
+	for _, name := range []string{"", "Bash", "bash ", "run_command", strings.Repeat("x", 1000)} {
+		bash := new(fake)
+		answer := newTools(t, tool.BashID, bash).Call(t.Context(), tool.Call{Name: name, Arguments: []byte(`{"command":"ls"}`)})
+		assert.True(t, answer.IsError)
+		assert.ErrorIs(t, answer.Err, shared.ErrInvalid)
+		assert.Contains(t, answer.Text, "unknown tool ")
+		assert.Contains(t, answer.Text, ": the tools are bash, bash_output, kill_bash")
+		assert.Less(t, len(answer.Text), 200)
+		assert.Empty(t, bash.requests)
+	}
+}
+
+func TestWellFormedArguments(t *testing.T) {
+	for arguments, want := range map[string]string{
+		`{"command":"ls"}`:                         "ls",
+		" \n{ \"command\" : \"ls\" }\r\n":          "ls",
+		`{"c\u006fmmand":"ls"}`:                    "ls",
+		`{"command":"ls","timeout":5}`:             "ls",
+		`{"command":"ls","timeout":5.0}`:           "ls", // an integer, says JSON Schema
+		`{"command":"ls","timeout":5e3}`:           "ls",
+		`{"command":"echo \ud83d\ude00"}`:          "echo 😀",
+		`{"command":"echo \\ud83d"}`:               `echo \ud83d`,
+		`{"command":"echo \ufffd 😀 \u00e9 \\ \""}`: "echo \ufffd 😀 é \\ \"",
+		`{"command":"echo <&>\n\ttwo"}`:            "echo <&>\n\ttwo",
+	} {
+		bash := new(fake)
+		answer := newTools(t, tool.BashID, bash).Call(t.Context(), tool.Call{Name: "bash", Arguments: []byte(arguments)})
+		assert.False(t, answer.IsError, answer.Text)
+		assert.Equal(t, want, bash.requests[0].(shared.ExecuteRequest).Command)
+	}
+}
+
+// Whatever the arguments, a call is either refused with nothing run, or runs
+// exactly the command that encoding/json reads from them.
+func fuzzArguments(f *testing.F, dialect tool.Dialect, names ...string) {
+	for _, seed := range []string{
+		`{"command":"ls"}`, `{"command":"ls","timeout":5.0,"run_in_background":true}`, `{"command":"ls","mode":"slow"}`, `{"check_pid":7}`, `{"kill_pid":7}`,
+		`{"task_id":"task_0"}`, `{"bash_id":"bash_0"}`, `{"command":"\ud83d\ude00\ud83d"}`, `{"timeout":null}`, `[]`, `{"command":"a","command":"b"}`,
+	} {
+		f.Add([]byte(seed), uint8(0))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte, which uint8) {
+		bash := new(fake)
+		tools, err := tool.New(dialect, bash, tool.Options{})
+		assert.NoError(t, err)
+		answer := tools.Call(context.Background(), tool.Call{Name: names[int(which)%len(names)], Arguments: raw})
+		assert.NotEmpty(t, answer.Text)
+		assert.True(t, utf8.ValidString(answer.Text))
+		if assert.LessOrEqual(t, len(bash.requests), 1); len(bash.requests) == 0 {
+			assert.True(t, answer.IsError)
+			return
+		}
+		var object map[string]any
+		assert.NoError(t, json.Unmarshal(raw, &object))
+		if req, ok := bash.requests[0].(shared.ExecuteRequest); ok {
+			assert.Equal(t, object["command"], req.Command)
+			assert.NotEmpty(t, strings.TrimSpace(req.Command))
+			assert.GreaterOrEqual(t, req.Timeout, time.Duration(0))
+		}
+	})
+}
+
+func FuzzCheckPIDArguments(f *testing.F) { fuzzArguments(f, tool.CheckPID, "bash") }
+
+func FuzzModeArguments(f *testing.F) { fuzzArguments(f, tool.Mode, "bash") }
+
+func FuzzTaskIDArguments(f *testing.F) {
+	fuzzArguments(f, tool.TaskID, "bash", "bash_output", "kill_bash")
+}
+
+func FuzzBashIDArguments(f *testing.F) {
+	fuzzArguments(f, tool.BashID, "bash", "bash_output", "kill_bash")
+}

@@ -1,0 +1,147 @@
+package tool_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
+	"bashplugin/shared/tool"
+)
+
+// jobs is a Bash whose every command is a running job; a test says with which
+// pid.
+func jobs(pid func() int) *fake {
+	started := make(map[int]time.Time)
+	account := func(pid int, status shared.Status) *shared.Result {
+		return &shared.Result{PID: pid, Status: status, Started: started[pid]}
+	}
+	return &fake{
+		execute: func(context.Context, shared.ExecuteRequest) (*shared.Result, error) {
+			n := pid()
+			started[n] = time.Unix(int64(len(started)), int64(time.Now().Nanosecond()))
+			return account(n, shared.StatusRunning), nil
+		},
+		check: func(_ context.Context, req shared.CheckRequest) (*shared.Result, error) {
+			return account(req.PID, shared.StatusRunning), nil
+		},
+		kill: func(_ context.Context, req shared.KillRequest) (*shared.Result, error) {
+			return account(req.PID, shared.StatusKilled), nil
+		},
+	}
+}
+
+func counter() func() int {
+	n := 0
+	return func() int { n++; return n }
+}
+
+var startArgs = args{"command": "x", "run_in_background": true}
+
+// The pid of a job that was forgotten comes again: the old id must not reach
+// the new job.
+func TestAnIDNeverReachesALaterJob(t *testing.T) {
+	for _, dialect := range []tool.Dialect{tool.TaskID, tool.BashID} {
+		bash := jobs(func() int { return 7 })
+		a := newAgentOver(t, dialect, bash)
+		id := map[tool.Dialect]string{tool.TaskID: "task_id", tool.BashID: "bash_id"}[dialect]
+		old, fresh := a.run(startArgs).ID, a.run(startArgs).ID
+		for _, name := range []string{"bash_output", "kill_bash"} {
+			assert.ErrorIs(t, a.use(name, args{id: old}).Err, shared.ErrNotFound)
+			assert.False(t, a.use(name, args{id: fresh}).IsError)
+		}
+
+		// It may be another toolset's.
+		old = a.run(startArgs).ID
+		newAgentOver(t, dialect, bash).run(startArgs)
+		killed := len(bash.requests)
+		assert.ErrorIs(t, a.use("bash_output", args{id: old}).Err, shared.ErrNotFound)
+		a.use("kill_bash", args{id: old})
+		for _, req := range bash.requests[killed:] {
+			assert.IsType(t, shared.CheckRequest{}, req)
+		}
+	}
+}
+
+func TestIDsAreBounded(t *testing.T) {
+	a := newAgentOver(t, tool.BashID, jobs(counter()))
+	first, second := a.run(startArgs).ID, a.run(startArgs).ID
+	assert.False(t, a.kill(second).IsError)
+	for range 510 {
+		a.run(startArgs)
+	}
+	assert.False(t, a.output(second).IsError, "512 ids are known")
+	a.run(startArgs)
+	assert.True(t, a.output(second).IsError, "one that has ended goes first")
+	assert.False(t, a.output(first).IsError)
+	a.run(startArgs)
+	answer := a.output(first)
+	assert.True(t, answer.IsError)
+	assert.Contains(t, answer.Text, ". The newest are bash_")
+}
+
+func TestKillOfAnEvictedJobIsNoError(t *testing.T) {
+	bash := jobs(counter())
+	a := newAgentOver(t, tool.BashID, bash)
+	id := a.run(startArgs).ID
+	bash.check = nil // it knows no job
+	answer := a.kill(id)
+	assert.False(t, answer.IsError)
+	assert.Equal(t, "Process "+id+" is not running any more.", answer.Text)
+}
+
+func TestAStuckProcessIsAnError(t *testing.T) {
+	bash := jobs(counter())
+	bash.kill = bash.check2()
+	a := newAgentOver(t, tool.BashID, bash)
+	answer := a.kill(a.run(startArgs).ID)
+	assert.True(t, answer.IsError)
+	assert.Contains(t, answer.Text, "was sent SIGKILL, but the system does not let it end.\n")
+}
+
+// check2 kills without success.
+func (f *fake) check2() func(context.Context, shared.KillRequest) (*shared.Result, error) {
+	return func(ctx context.Context, req shared.KillRequest) (*shared.Result, error) {
+		return f.check(ctx, shared.CheckRequest{PID: req.PID})
+	}
+}
+
+// How a background command's log ends when nobody can say how the command did.
+func TestModeEndingWithoutAnAccount(t *testing.T) {
+	for name, test := range map[string]struct {
+		check func(context.Context, shared.CheckRequest) (*shared.Result, error)
+		want  string
+	}{
+		"plugin gone": {broken(shared.ErrCrashed).check, "\n\n[background process error: the plugin crashed]\n"},
+		"closed":      {broken(shared.ErrClosed).check, "\n\n[background process error: the session is closed]\n"},
+		"forgotten":   {nil, "\n\n[background process killed]\n"},
+		"timed out":   {always(&shared.Result{Status: shared.StatusKilled, Cause: shared.CauseTimeout}).check, "\n\n[background process killed: it ran for 86400s]\n"},
+		"closing":     {always(&shared.Result{Status: shared.StatusKilled, Cause: shared.CauseClose}).check, "\n\n[background process killed: the session was closed]\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "log")
+			require.NoError(t, os.WriteFile(path, []byte("so far\n"), 0o600))
+			bash := always(&shared.Result{PID: 7, Status: shared.StatusRunning, Stdout: shared.Output{Path: path}})
+			bash.check = test.check
+			a := newAgentOver(t, tool.Mode, bash)
+			a.run(args{"command": "x", "mode": "background"})
+			awaitText(t, path, "so far\n"+test.want)
+		})
+	}
+}
+
+func TestModeEndingOfALogThatIsGone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	bash := always(&shared.Result{PID: 7, Status: shared.StatusRunning, Stdout: shared.Output{Path: path}})
+	bash.check = always(&shared.Result{PID: 7, Status: shared.StatusCompleted}).check
+	tools := newTools(t, tool.Mode, bash)
+	tools.Call(t.Context(), tool.Call{Name: "bash", Arguments: fmt.Appendf(nil, `{"command":"x","mode":"background"}`)})
+	require.NoError(t, tools.Close())
+	assert.NoFileExists(t, path)
+}
