@@ -4,15 +4,16 @@ GO ?= go
 GOLANGCI_LINT = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHSTAT = golang.org/x/perf/cmd/benchstat@latest
 FUZZTIME ?= 20s
+SCALE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test validate lint cross fuzz bench clean
+.PHONY: help build demo test validate lint cross fuzz soak bench bench-growth bench-compare profile clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/bash-plugin and bin/host-example
-	$(GO) build -trimpath -o bin/bash-plugin ./plugin
+	$(GO) build -trimpath -ldflags="-s -w" -o bin/bash-plugin ./plugin
 	$(GO) build -trimpath -o bin/host-example ./host-example
 
 demo: build ## the guided tour: real commands through the real plugin
@@ -40,6 +41,25 @@ fuzz: ## each fuzz target for FUZZTIME
 		dir=$$(grep -rEl "^func $$name\(" --include='*_test.go' . | xargs dirname); \
 		echo "$$dir $$name"; $(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) "$$dir" || exit 1; \
 	done
+
+bench: build ## the table of claims: target, measured, verdict (SCALE=0.1 for a quick look)
+	$(GO) run ./plugin/internal/bench -scale $(SCALE)
+
+bench-growth: build ## how cost grows with output and with jobs
+	$(GO) run ./plugin/internal/bench -growth -scale $(SCALE)
+
+bench-compare: ## compare the Go benchmarks of this tree with those of BASE=<rev>
+	@test -n "$(BASE)" || { echo 'usage: make bench-compare BASE=<rev>'; exit 2; }
+	@rm -rf bin/base && git worktree prune && git worktree add --force --detach bin/base $(BASE) >/dev/null
+	cd bin/base && $(GO) test -run '^$$' -bench . -benchtime 0.3s -count 6 ./plugin/internal/... > ../base.txt
+	$(GO) test -run '^$$' -bench . -benchtime 0.3s -count 6 ./plugin/internal/... > bin/head.txt
+	git worktree remove --force bin/base
+	$(GO) run $(BENCHSTAT) bin/base.txt bin/head.txt
+
+profile: ## a CPU profile of the output pipeline in bin/cpu.prof
+	@mkdir -p bin
+	$(GO) test -run '^$$' -bench 'Stream|Sanitizer/.*/sanitizer' -cpuprofile bin/cpu.prof -o bin/output.test ./plugin/internal/output
+	$(GO) tool pprof -top -nodecount 25 bin/output.test bin/cpu.prof
 
 clean: ## remove what was built
 	rm -rf bin

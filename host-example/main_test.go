@@ -54,7 +54,7 @@ func testMain(m *testing.M) int {
 // program is host-example or bash-plugin with arguments, not started.
 func program(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), filepath.Join(programs, name), args...)
+	cmd := exec.Command(filepath.Join(programs, name), args...)
 	cmd.Env = append(os.Environ(), "TMPDIR="+programs, "BASH_PLUGIN_REATTACH=")
 	cmd.Dir = t.TempDir()
 	cmd.WaitDelay = hang
@@ -102,6 +102,14 @@ func (g gate) open(t *testing.T) {
 	f, err := os.OpenFile(string(g), os.O_WRONLY, 0)
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
+}
+
+// read returns what a command writes to the gate.
+func (g gate) read(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(string(g))
+	require.NoError(t, err)
+	return string(text)
 }
 
 // pidIn returns the number that is all of text.

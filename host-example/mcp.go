@@ -42,7 +42,7 @@ func serveMCP(args []string) (int, error) {
 	if err != nil {
 		return usageError, err
 	}
-	defer tools.Close()
+	defer func() { _ = tools.Close() }()
 	err = newMCPServer(tools).Run(ctx, newLineTransport(os.Stdin, os.Stdout))
 	if code, ok := stopCode(ctx); ok {
 		return code, nil

@@ -102,19 +102,19 @@ func TestRunLosesNothing(t *testing.T) {
 		done := filepath.Join(t.TempDir(), "done")
 		r := startHost(t, "run", "seq 1 300000; touch "+done)
 		require.Eventually(t, func() bool { _, err := os.Stat(done); return err == nil }, hang, time.Millisecond)
-		for range 3 * int(liveStallOfLibrary/time.Millisecond) { // longer than a Result waits for a slow writer
-			require.NoError(t, r.Process.Signal(syscall.Signal(0)), "it waits for its reader")
-			time.Sleep(time.Millisecond)
+		ended := make(chan int, 1)
+		go func() { ended <- r.end(t) }()
+		select {
+		case <-ended:
+			t.Fatal("it did not wait for its reader")
+		case <-time.After(300 * time.Millisecond): // longer than a Result waits for a slow writer
 		}
 		text, err := io.ReadAll(r.stdout)
 		require.NoError(t, err)
 		assert.Equal(t, 300000, bytes.Count(text, []byte("\n")))
-		assert.Zero(t, r.end(t))
+		assert.Zero(t, <-ended)
 	})
 }
-
-// liveStallOfLibrary is about how long a Result waits for a live writer.
-const liveStallOfLibrary = 100 * time.Millisecond
 
 func TestRunEndsWithItsReader(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -71,6 +72,12 @@ func parseFlags(args []string) (*flags, error) {
 	}
 	if f.logs.MaxBytes < 0 || f.logs.MaxSessionBytes < 0 {
 		return nil, fmt.Errorf("-max-log-bytes and -max-session-log-bytes must not be negative; 0 is the default")
+	}
+	if f.logs.Dir != "" {
+		var err error
+		if f.logs.Dir, err = filepath.Abs(f.logs.Dir); err != nil {
+			return nil, fmt.Errorf("cannot find -log-dir: %w", err)
+		}
 	}
 	if f.logLevel == "" {
 		f.logLevel = os.Getenv("BASH_PLUGIN_LOG_LEVEL")

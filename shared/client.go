@@ -2,6 +2,7 @@ package shared
 
 import (
 	"context"
+	"math"
 	"net"
 	"net/rpc"
 	"sync/atomic"
@@ -90,7 +91,7 @@ func executeBound(req ExecuteRequest) time.Duration {
 func (c *client) call(ctx context.Context, method string, number uint64, args any, bound time.Duration) (*Result, error) {
 	r := new(reply)
 	call := c.conn.Go(method, args, r, make(chan *rpc.Call, 1))
-	overdue := time.NewTimer(max(bound, 0) + answerPatience)
+	overdue := time.NewTimer(min(max(bound, 0), math.MaxInt64-answerPatience) + answerPatience)
 	defer overdue.Stop()
 	select {
 	case <-call.Done:

@@ -290,3 +290,17 @@ func TestCheckWaitsEndWithAKill(t *testing.T) {
 	assert.Equal(t, shared.StatusKilled, done.result.Status)
 	assert.Equal(t, shared.CauseKill, done.result.Cause)
 }
+
+func TestCheckListsLongCommands(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	command := ": " + strings.Repeat("x", shared.MaxCommandBytes-2)
+	for range 8 {
+		execute(t, bash, shared.ExecuteRequest{Command: command, Mode: shared.ModeBackground})
+	}
+	list := check(t, bash, shared.CheckRequest{PID: shared.AllJobs})
+	require.Len(t, list.Jobs, 8)
+	for _, job := range list.Jobs {
+		assert.Equal(t, command, job.Command)
+	}
+}

@@ -2,6 +2,7 @@ package shared_test
 
 import (
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -91,9 +92,8 @@ func TestTheOldestFinishedJobIsEvicted(t *testing.T) {
 // requireLeftover checks that one process was left behind, which sleeps forever.
 func requireLeftover(t *testing.T, bash shared.Bash, r *shared.Result, child int) {
 	t.Helper()
-	require.Len(t, r.Leftover, 1)
-	assert.Equal(t, child, r.Leftover[0].PID)
-	eventually(t, "a fork to become sleep", func() bool {
+	require.True(t, slices.ContainsFunc(r.Leftover, func(p shared.Process) bool { return p.PID == child }))
+	eventually(t, "the subshells to end and the fork to become sleep", func() bool {
 		left := check(t, bash, shared.CheckRequest{PID: r.PID}).Leftover
 		return len(left) == 1 && left[0] == shared.Process{PID: child, Command: forever}
 	})
@@ -173,4 +173,21 @@ func TestMeaning5ChildrenInTheBackground(t *testing.T) {
 		r := run(t, bash, "sleep 0 & echo $!; exec sleep 0.2") // nobody reaps the first one
 		assert.Empty(t, r.Leftover)
 	})
+}
+
+func TestTooManyCommandsAtOnce(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	request := shared.ExecuteRequest{Command: "exec " + forever, Mode: shared.ModeBackground}
+	for range 256 {
+		execute(t, bash, request)
+	}
+	_, err := bash.Execute(t.Context(), request)
+	e := requireCode(t, err, shared.ErrStart)
+	assert.Contains(t, e.Message, "256")
+	assert.Contains(t, e.Message, "kill a job")
+	killed, err := bash.Kill(t.Context(), shared.KillRequest{PID: shared.AllJobs})
+	require.NoError(t, err)
+	assert.Len(t, killed.Jobs, 256)
+	assert.Equal(t, "again\n", run(t, bash, "echo again").Stdout.Content)
 }

@@ -172,3 +172,34 @@ func TestWhatASlowLiveWriterMissesIsCounted(t *testing.T) {
 	writer.await(t, " bytes skipped …]\n")
 	assert.True(t, strings.HasPrefix(writer.String(), "1\n2\n3\n"))
 }
+
+// ender is a live writer that wants to know of the end.
+type ender struct {
+	recorder
+	ended chan struct{}
+}
+
+func (e *ender) EndOutput() { close(e.ended) }
+
+func TestALiveWriterIsToldOfTheEnd(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	g := newGate(t)
+	writers := map[string]*ender{}
+	for name, req := range map[string]shared.ExecuteRequest{
+		"of a command":   {Command: "echo one; echo last"},
+		"of a job":       {Command: "echo one; " + g.wait() + "; echo last", Mode: shared.ModeBackground},
+		"of leftovers":   {Command: "{ " + g.wait() + "; echo last; } & echo one"},
+		"of what is cut": {Command: "echo one; echo last; " + forever, Mode: shared.ModeTerminate, Timeout: soon},
+	} {
+		writers[name] = &ender{ended: make(chan struct{})}
+		req.Stdout = writers[name]
+		execute(t, bash, req)
+	}
+	g.open(t)
+	g.open(t)
+	for name, writer := range writers {
+		await(t, writer.ended)
+		assert.Equal(t, "one\nlast\n", writer.String(), name)
+	}
+}

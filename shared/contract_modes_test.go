@@ -1,6 +1,7 @@
 package shared_test
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -193,4 +194,22 @@ func TestModeAutoOfADevelopmentCommandThatEnds(t *testing.T) {
 	assert.Equal(t, shared.StatusCompleted, r.Status)
 	_, err := bash.Check(t.Context(), shared.CheckRequest{PID: r.PID})
 	requireCode(t, err, shared.ErrNotFound)
+}
+
+func TestTheLongestTimes(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	const longest = time.Duration(math.MaxInt64)
+	for _, mode := range []shared.Mode{shared.ModeDetach, shared.ModeTerminate, shared.ModeAuto} {
+		r := execute(t, bash, shared.ExecuteRequest{Command: "sleep 0.1; echo done", Mode: mode, Timeout: longest})
+		assert.Equal(t, "done\n", r.Stdout.Content)
+	}
+	job := execute(t, bash, shared.ExecuteRequest{Command: "sleep 0.1; echo done", Mode: shared.ModeBackground, Timeout: longest})
+	r := check(t, bash, shared.CheckRequest{PID: job.PID, Wait: longest})
+	assert.Equal(t, shared.StatusCompleted, r.Status)
+	pid := background(t, bash, "trap 'sleep 0.1; exit 3' TERM; echo up; "+forever+" & wait").PID
+	awaitText(t, bash, pid, "up")
+	r, err := bash.Kill(t.Context(), shared.KillRequest{PID: pid, Grace: longest})
+	require.NoError(t, err)
+	assert.Equal(t, 3, r.ExitCode)
 }

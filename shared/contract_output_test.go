@@ -408,3 +408,15 @@ func TestALogThatWasRemoved(t *testing.T) {
 	assert.NotEmpty(t, r.Stdout.PathError)
 	assert.EqualValues(t, 3000, r.Stdout.TotalLines)
 }
+
+func TestTheLogsPathIsAbsolute(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	relative, err := filepath.Rel(here, dir)
+	require.NoError(t, err)
+	r := run(t, launchWith(t, shared.LaunchConfig{LogDir: relative, Dir: "/"}), "seq 3000")
+	assert.Equal(t, dir, filepath.Dir(filepath.Dir(r.Stdout.Path)))
+	assert.Equal(t, seq(1, 3000), readFile(t, r.Stdout.Path))
+}

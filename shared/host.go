@@ -3,6 +3,8 @@ package shared
 import (
 	"context"
 	"errors"
+	"sync"
+	"time"
 )
 
 // Client is a Bash that runs in a plugin process of its own. When the plugin
@@ -12,10 +14,13 @@ import (
 // safe for concurrent use.
 type Client struct {
 	cfg  LaunchConfig
+	jobs *jobBook
 	turn chan struct{} // held while what follows is used, and while a plugin starts
 	now  *session
 	shut bool
-	jobs *jobBook
+
+	closing chan struct{} // closed by the first Close
+	closed  sync.Once
 }
 
 var _ Bash = (*Client)(nil)
@@ -39,7 +44,7 @@ func (c *Client) session(ctx context.Context) (*session, error) {
 		c.jobs.lose()
 		c.now = nil
 	}
-	s, err := c.cfg.start(ctx)
+	s, err := c.cfg.start(ctx, c.closing)
 	c.now = s
 	return s, err
 }
@@ -48,9 +53,7 @@ func errClientClosed() error { return &Error{CodeClosed, "the client is closed: 
 
 // do makes a call, on a fresh plugin where there is none.
 func (c *Client) do(ctx context.Context, call func(Bash) (*Result, error)) (*Result, error) {
-	// The start must not fail because a context is over: the plugin accounts
-	// for that.
-	s, err := c.session(context.WithoutCancel(ctx))
+	s, err := c.patientSession(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +68,20 @@ func (c *Client) do(ctx context.Context, call func(Bash) (*Result, error)) (*Res
 		c.jobs.note(r)
 	}
 	return r, err
+}
+
+// patientSession is session for a context that may be over: the plugin
+// accounts for that, if it starts in time.
+func (c *Client) patientSession(ctx context.Context) (*session, error) {
+	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(cancelPatience, cancel) })
+	defer stop()
+	s, err := c.session(patient)
+	if patient.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return s, err
 }
 
 func (c *Client) isShut() bool {
@@ -98,6 +115,7 @@ func (c *Client) Kill(ctx context.Context, req KillRequest) (*Result, error) {
 // their commands came to; later calls fail with ErrClosed. Closing again does
 // nothing.
 func (c *Client) Close() error {
+	c.closed.Do(func() { close(c.closing) })
 	c.turn <- struct{}{}
 	s := c.now
 	c.now, c.shut = nil, true

@@ -48,7 +48,7 @@ func Launch(ctx context.Context, cfg LaunchConfig) (*Client, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, turn: make(chan struct{}, 1), jobs: newJobBook()}
+	c := &Client{cfg: cfg, jobs: newJobBook(), turn: make(chan struct{}, 1), closing: make(chan struct{})}
 	if _, err := c.session(ctx); err != nil {
 		return nil, err
 	}
@@ -71,6 +71,11 @@ func (cfg *LaunchConfig) complete() error {
 	}
 	if info, err := os.Stat(cfg.Dir); err != nil || !info.IsDir() {
 		return &Error{CodeInvalid, fmt.Sprintf("LaunchConfig.Dir %q is not a directory that exists", cfg.Dir)}
+	}
+	if cfg.LogDir != "" {
+		if cfg.LogDir, err = filepath.Abs(cfg.LogDir); err != nil {
+			return launchError(err, "cannot find LaunchConfig.LogDir: %v", err)
+		}
 	}
 	if n := len(cfg.SHA256); n != 0 && n != sha256.Size {
 		return &Error{CodeInvalid, fmt.Sprintf("LaunchConfig.SHA256 has %d bytes: a SHA-256 checksum has %d", n, sha256.Size)}
@@ -176,8 +181,8 @@ func (cfg *LaunchConfig) checkBinary() error {
 }
 
 // start starts one plugin process and connects to it, or connects to the one
-// that the environment names.
-func (cfg *LaunchConfig) start(ctx context.Context) (*session, error) {
+// that the environment names, unless ctx ends or stop is closed before.
+func (cfg *LaunchConfig) start(ctx context.Context, stop <-chan struct{}) (*session, error) {
 	running, err := reattachment()
 	switch {
 	case err != nil:
@@ -188,8 +193,10 @@ func (cfg *LaunchConfig) start(ctx context.Context) (*session, error) {
 	if err := cfg.checkBinary(); err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(cfg.Path, cfg.args()...)
+	life, kill := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(life, cfg.Path, cfg.args()...)
 	cmd.Env = cfg.env()
+	words := new(lastWords)
 	config := &plugin.ClientConfig{
 		HandshakeConfig:  Handshake,
 		Plugins:          Plugins,
@@ -199,13 +206,14 @@ func (cfg *LaunchConfig) start(ctx context.Context) (*session, error) {
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolNetRPC},
 		Logger:           cfg.Logger,
 		StartTimeout:     cfg.StartTimeout,
+		Stderr:           words,
 		SyncStdout:       io.Discard,
 		SyncStderr:       io.Discard,
 	}
 	if cfg.SHA256 != nil {
 		config.SecureConfig = &plugin.SecureConfig{Checksum: cfg.SHA256, Hash: sha256.New()}
 	}
-	s := &session{plugin: plugin.NewClient(config), ended: make(chan struct{})}
+	s := &session{plugin: plugin.NewClient(config), kill: kill, ended: make(chan struct{})}
 	connected := make(chan error, 1)
 	go func() { connected <- s.connect() }()
 	select {
@@ -214,19 +222,29 @@ func (cfg *LaunchConfig) start(ctx context.Context) (*session, error) {
 			s.watch(cmd.Process.Pid)
 			return s, nil
 		}
-		go s.plugin.Kill()
-		return nil, cfg.explain(err)
+		s.bury()
+		isClosedWithin(s.ended, lastPatience)
+		return nil, cfg.explain(err, words.String())
 	case <-ctx.Done():
-		go func() {
-			_ = <-connected // the error is nobody's any more
-			s.plugin.Kill()
-		}()
-		return nil, ctx.Err()
+		err = ctx.Err()
+	case <-stop:
+		err = errClientClosed()
 	}
+	kill()
+	go func() {
+		<-connected // its error is nobody's any more
+		s.bury()
+	}()
+	isClosedWithin(s.ended, lastPatience)
+	return nil, err
 }
 
+// lastPatience is how long a failed start waits for the process's end, and for
+// what it says before.
+const lastPatience = 500 * time.Millisecond
+
 // explain tells a failed start in terms of what to do about it.
-func (cfg *LaunchConfig) explain(err error) error {
+func (cfg *LaunchConfig) explain(err error, words string) error {
 	text := err.Error()
 	switch {
 	case errors.Is(err, plugin.ErrChecksumsDoNotMatch):
@@ -235,7 +253,9 @@ func (cfg *LaunchConfig) explain(err error) error {
 		return launchError(err, "%s speaks another version of the contract than this host (%d): build both from one version (%v)", cfg.Path, Handshake.ProtocolVersion, firstLine(text))
 	case strings.Contains(text, "timeout while waiting for plugin to start"):
 		return launchError(err, "%s did not get ready within %v: it is not a plugin, or the machine is overloaded; LaunchConfig.StartTimeout sets the limit", cfg.Path, cfg.StartTimeout)
-	case strings.Contains(text, "Unrecognized remote plugin message"), strings.Contains(text, "plugin exited before we could connect"):
+	case words != "" && strings.Contains(text, "Unrecognized remote plugin message"):
+		return launchError(err, "%s cannot start, or is not a go-plugin plugin for this contract; it says: %s", cfg.Path, words)
+	case strings.Contains(text, "Unrecognized remote plugin message"), strings.Contains(text, "error parsing core protocol version"), strings.Contains(text, "plugin exited before we could connect"):
 		return launchError(err, "%s is not a go-plugin plugin for this contract: it ended, or printed something else than the handshake (%s)", cfg.Path, firstLine(text))
 	case strings.Contains(text, "unsupported plugin protocol"):
 		return launchError(err, "%s is a plugin, but not over net/rpc: %v", cfg.Path, firstLine(text))

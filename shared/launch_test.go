@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/stretchr/testify/assert"
@@ -52,8 +53,8 @@ func TestLaunchSaysWhatIsWrongWithThePlugin(t *testing.T) {
 		"fails at once":          {"/bin/false", []string{"not a go-plugin plugin"}},
 		"prints something else":  {script(t, "echo hello there; exec sleep 1000"), []string{"not a go-plugin plugin"}},
 		"prints a lot":           {script(t, "yes | head -c 1000000; exec sleep 1000"), []string{"not a go-plugin plugin"}},
-		"prints binary data":     {script(t, "head -c 1000 /dev/urandom; echo; exec sleep 1000"), []string{"not a go-plugin plugin"}},
-		"complains":              {script(t, "echo no license >&2; exit 1"), []string{"not a go-plugin plugin"}},
+		"prints binary data":     {script(t, "printf '\\377\\000|\\001||||\\n'; exec sleep 1000"), []string{"not a go-plugin plugin"}},
+		"complains":              {script(t, "echo no license >&2; exit 1"), []string{"no license"}},
 		"never gets ready":       {script(t, "exec sleep 1000"), []string{"did not get ready within 1s", "StartTimeout"}},
 		"another version":        {script(t, "echo '1|99|unix|/tmp/none|netrpc|'; exec sleep 1000"), []string{"another version of the contract", "build both"}},
 		"another core version":   {script(t, "echo '9|1|unix|/tmp/none|netrpc|'; exec sleep 1000"), []string{"version"}},
@@ -73,6 +74,14 @@ func TestLaunchSaysWhatIsWrongWithThePlugin(t *testing.T) {
 			assert.NotContains(t, e.Message, "\n")
 		})
 	}
+}
+
+func TestLaunchSaysWhyThePluginCannotRun(t *testing.T) {
+	t.Parallel()
+	_, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: pluginPath, Env: []string{"TMPDIR=/no/such/dir"}})
+	e := requireCode(t, err, shared.ErrStart)
+	assert.Contains(t, e.Message, pluginPath)
+	assert.Contains(t, e.Message, "/no/such/dir")
 }
 
 func TestLaunchLeavesNothingOfAFailedStart(t *testing.T) {
@@ -310,6 +319,17 @@ func requireErrorIsOneOf(t *testing.T, err error, targets ...error) {
 	require.Fail(t, "another error", "%v", err)
 }
 
+func TestALongCommandInTheAccountOfACrashIsShortened(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	pid := background(t, bash, ": "+strings.Repeat("語", 100<<10)+"; "+forever).PID
+	crash(t, bash)
+	_, err := bash.Check(t.Context(), shared.CheckRequest{PID: pid})
+	require.ErrorIs(t, err, shared.ErrCrashed)
+	assert.Less(t, len(err.Error()), 1000)
+	assert.True(t, utf8.ValidString(err.Error()))
+}
+
 func TestJobsKilledAllAtOnceDidNotCrash(t *testing.T) {
 	t.Parallel()
 	bash := launch(t)
@@ -372,6 +392,39 @@ func TestAPluginThatCannotBeStartedAgain(t *testing.T) {
 	assert.Contains(t, requireCode(t, err, shared.ErrStart).Message, path)
 	require.NoError(t, os.Link(pluginPath, path))
 	assert.Equal(t, "back\n", run(t, bash, "echo back").Stdout.Content)
+}
+
+// hangAtTheSecondStart launches a plugin, crashes it and returns when a call is
+// waiting for a fresh one that never gets ready: the call, and the pid.
+func hangAtTheSecondStart(t *testing.T, ctx context.Context) (*shared.Client, <-chan outcome, int) {
+	t.Helper()
+	first := filepath.Join(t.TempDir(), "first")
+	path := script(t, "if [ -e "+first+" ]; then echo $$ >"+first+"; exec sleep 1000; fi; : >"+first+"; exec "+pluginPath+` "$@"`)
+	bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: path, LogDir: t.TempDir(), StartTimeout: 1000 * hang})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, bash.Close()) })
+	crash(t, bash)
+	running := startExecute(ctx, bash, shared.ExecuteRequest{Command: "true"})
+	return bash, running, number(t, awaitFile(t, first))
+}
+
+func TestCloseDuringAStartThatHangs(t *testing.T) {
+	t.Parallel()
+	bash, running, pid := hangAtTheSecondStart(t, t.Context())
+	require.NoError(t, bash.Close())
+	requireCode(t, await(t, running).err, shared.ErrClosed)
+	awaitDeath(t, pid)
+}
+
+func TestCancellationDuringAStartThatHangs(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := cancelable(t)
+	_, running, pid := hangAtTheSecondStart(t, ctx)
+	cancel()
+	done := await(t, running)
+	assert.Nil(t, done.result)
+	require.ErrorIs(t, done.err, context.Canceled)
+	awaitDeath(t, pid)
 }
 
 func TestCloseOfAStoppedPlugin(t *testing.T) {

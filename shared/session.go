@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +17,7 @@ type session struct {
 	debugged net.Conn // to a plugin that is not ours to end, in place of plugin
 	bash     Bash
 	pid      int
+	kill     func()      // kills the process, if it has not ended
 	exited   func() bool // asks the system whether the process has ended
 	dead     atomic.Bool // a call found the plugin gone
 	end      sync.Once
@@ -63,16 +63,8 @@ func (s *session) terminate() {
 		_ = s.debugged.Close()
 		return
 	}
-	_ = s.kill()
+	s.kill()
 	s.plugin.Kill()
-}
-
-func (s *session) kill() error {
-	process, err := os.FindProcess(s.pid)
-	if err != nil || s.exited() {
-		return err
-	}
-	return process.Kill()
 }
 
 // Bounds of Close, which add up to less than 5 s.
@@ -98,7 +90,7 @@ func (s *session) shut() {
 		return
 	}
 	defer close(s.ended)
-	late := time.AfterFunc(quitPatience, func() { _ = s.kill() })
+	late := time.AfterFunc(quitPatience, s.kill)
 	defer late.Stop()
 	s.plugin.Kill()
 }

@@ -58,14 +58,16 @@ func exitCode(r *shared.Result) string {
 	return code
 }
 
-// killed says why this tool ended a command that had the timeout; "" where it
-// did not.
+// killed says why this tool ended a command that had the timeout (0: nobody
+// knows which); "" where it did not.
 func killed(r *shared.Result, timeout time.Duration) string {
 	switch {
 	case r.Status != shared.StatusKilled:
 		return ""
 	case r.PID == 0:
 		return "Command cancelled before it was started: nothing was run."
+	case r.Cause == shared.CauseTimeout && timeout == 0:
+		return "Command timed out and was killed."
 	case r.Cause == shared.CauseTimeout:
 		return "Command timed out after " + seconds(timeout) + " and was killed."
 	case r.Cause == shared.CauseCancel:

@@ -13,16 +13,30 @@ import (
 	"bashplugin/shared"
 )
 
-// arguments are decoded arguments by name: a string, an int64 or a bool each.
-type arguments map[string]any
+// arguments are decoded arguments.
+type arguments []argument
 
-func (a arguments) has(name string) bool { _, ok := a[name]; return ok }
+type argument struct {
+	name  string
+	value any // a string, an int64 or a bool
+}
 
-func (a arguments) text(name string) string { s, _ := a[name].(string); return s }
+func (a arguments) get(name string) any {
+	for _, argument := range a {
+		if argument.name == name {
+			return argument.value
+		}
+	}
+	return nil
+}
 
-func (a arguments) number(name string) int64 { n, _ := a[name].(int64); return n }
+func (a arguments) has(name string) bool { return a.get(name) != nil }
 
-func (a arguments) flag(name string) bool { b, _ := a[name].(bool); return b }
+func (a arguments) text(name string) string { s, _ := a.get(name).(string); return s }
+
+func (a arguments) number(name string) int64 { n, _ := a.get(name).(int64); return n }
+
+func (a arguments) flag(name string) bool { b, _ := a.get(name).(bool); return b }
 
 // decode takes a JSON object with the parameters and nothing else. Its errors
 // are for the model: they say what to give instead.
@@ -30,31 +44,25 @@ func (ps parameters) decode(raw json.RawMessage) (arguments, error) {
 	if err := wellFormed(raw); err != nil {
 		return nil, err
 	}
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	if start, _ := decoder.Token(); start != json.Delim('{') {
-		return nil, fmt.Errorf("they are %s: give one JSON object", describe(start))
+	raw = bytes.TrimSpace(raw)
+	if raw[0] != '{' {
+		return nil, fmt.Errorf("they are %s: give one JSON object", describe(raw))
 	}
-	args := make(arguments, len(ps))
-	seen := make([]bool, len(ps))
-	for decoder.More() {
-		name, _ := decoder.Token()
+	args := make(arguments, 0, len(ps))
+	err := members(raw, func(name string, value []byte) error {
 		i := slices.IndexFunc(ps, func(p parameter) bool { return p.name == name })
-		switch {
-		case i < 0:
-			return nil, fmt.Errorf("there is no argument %s", quote(fmt.Sprint(name)))
-		case seen[i]:
-			return nil, fmt.Errorf("%s is given twice", name)
+		if i < 0 {
+			return fmt.Errorf("there is no argument %s", quote(name))
 		}
-		seen[i] = true
-		value, _ := decoder.Token()
-		if value == nil && ps[i].nullable {
-			continue
+		if slices.ContainsFunc(args, func(a argument) bool { return a.name == name }) {
+			return fmt.Errorf("%s is given twice", name)
 		}
-		var err error
-		if args[ps[i].name], err = ps[i].parse(value); err != nil {
-			return nil, err
-		}
+		parsed, err := ps[i].parse(value)
+		args = append(args, argument{ps[i].name, parsed})
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	return args, ps.complete(args)
 }
@@ -69,27 +77,41 @@ func (ps parameters) complete(args arguments) error {
 	return nil
 }
 
-// parse checks a JSON value.
-func (p parameter) parse(value json.Token) (any, error) {
-	switch value := value.(type) {
-	case string:
-		if p.kind == stringKind {
-			return value, p.checkText(value)
-		}
-	case bool:
-		if p.kind == booleanKind {
-			return value, nil
-		}
-	case json.Number:
-		if p.kind == integerKind {
-			return p.integer(value)
-		}
-	case nil:
-		if !p.required {
-			return nil, fmt.Errorf("%s is null: give %s, or leave it out", p.name, p.article())
-		}
+// parse checks a valid JSON value. A null that stands for nothing is nil.
+func (p parameter) parse(value []byte) (any, error) {
+	switch kind := kindOf(value); {
+	case kind == "null" && p.nullable:
+		return nil, nil
+	case kind == "null" && !p.required:
+		return nil, fmt.Errorf("%s is null: give %s, or leave it out", p.name, p.article())
+	case kind != string(p.kind) && (kind != "number" || p.kind != integerKind):
+		return nil, fmt.Errorf("%s is %s: give %s", p.name, describe(value), p.article())
 	}
-	return nil, fmt.Errorf("%s is %s: give %s", p.name, describe(value), p.article())
+	switch p.kind {
+	case stringKind:
+		s := unquote(value)
+		return s, p.checkText(s)
+	case integerKind:
+		return p.integer(string(value))
+	}
+	return value[0] == 't', nil
+}
+
+// kindOf returns the type of a valid JSON value, in JSON Schema's words.
+func kindOf(value []byte) string {
+	switch value[0] {
+	case '"':
+		return string(stringKind)
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	case 't', 'f':
+		return string(booleanKind)
+	case 'n':
+		return "null"
+	}
+	return "number"
 }
 
 func (p parameter) checkText(s string) error {
@@ -103,17 +125,17 @@ func (p parameter) checkText(s string) error {
 }
 
 // integer takes what JSON Schema calls one: 5, and 5.0 and 5e0 too.
-func (p parameter) integer(number json.Number) (int64, error) {
-	n, err := strconv.ParseInt(number.String(), 10, 64)
+func (p parameter) integer(number string) (int64, error) {
+	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {
-		f, _ := number.Float64() // an overflow is infinite
+		f, _ := strconv.ParseFloat(number, 64) // an overflow is infinite
 		if f != math.Trunc(f) {
-			return 0, fmt.Errorf("%s is %s: give a whole number", p.name, shorten(number.String(), maxQuoted))
+			return 0, fmt.Errorf("%s is %s: give a whole number", p.name, shorten(number, maxQuoted))
 		}
 		n = int64(max(math.MinInt64, min(f, math.MaxInt64/2)))
 	}
 	if n < p.min || n > p.max {
-		return 0, fmt.Errorf("%s is %s: give a number from %d to %d", p.name, shorten(number.String(), maxQuoted), p.min, p.max)
+		return 0, fmt.Errorf("%s is %s: give a number from %d to %d", p.name, shorten(number, maxQuoted), p.min, p.max)
 	}
 	return n, nil
 }
@@ -125,22 +147,18 @@ func (p parameter) article() string {
 	return "a " + string(p.kind)
 }
 
-// describe names a JSON value by its type, and by itself where it is short.
-func describe(value json.Token) string {
-	switch value := value.(type) {
-	case json.Delim:
-		if value == '[' {
-			return "an array"
-		}
-		return "an object"
-	case string:
-		return "the string " + quote(value)
-	case json.Number:
-		return "the number " + shorten(value.String(), maxQuoted)
-	case nil:
-		return "null"
+// describe names a valid JSON value by its type, and by itself where that is
+// short.
+func describe(value []byte) string {
+	switch kind := kindOf(value); kind {
+	case "object", "array":
+		return "an " + kind
+	case "string":
+		return "the string " + quote(unquote(value))
+	case "number":
+		return "the number " + shorten(string(value), maxQuoted)
 	}
-	return fmt.Sprint(value)
+	return string(value)
 }
 
 // validCommand checks a command as far as nothing needs to be run for it.

@@ -83,9 +83,13 @@ func (d *bashID) run(ctx context.Context, args arguments, live io.Writer) Answer
 		return d.failed("", err)
 	}
 	id := d.tasks.addJob(r, req.Mode)
-	if req.Mode == shared.ModeBackground && id != "" {
+	if r.Status == shared.StatusRunning || req.Mode == shared.ModeBackground && id != "" {
 		text := state(id, r, streams(r)) + "\n\nUse bash_output with this bash_id to read its output, kill_bash to terminate it."
-		return Answer{Text: text, Result: r, ID: id}
+		stuck := req.Mode != shared.ModeBackground
+		if stuck {
+			text = "[Command was sent SIGKILL, but the system does not let it end.]\n\n" + text
+		}
+		return Answer{Text: text, IsError: stuck, Result: r, ID: id}
 	}
 	manage := fmt.Sprintf("Use bash_output or kill_bash with bash_id %s.", id)
 	return Answer{Text: account(r, req.Timeout, manage), IsError: r.Status == shared.StatusKilled, Result: r, ID: id}
@@ -136,7 +140,7 @@ func state(id string, r *shared.Result, body string) string {
 	if r.Status != shared.StatusRunning {
 		fmt.Fprintf(&b, "exit code: %s\n", exitCode(r))
 	}
-	if why := killed(r, r.Duration); why != "" && r.Cause != shared.CauseKill {
+	if why := killed(r, 0); why != "" && r.Cause != shared.CauseKill {
 		b.WriteString(why + "\n")
 	}
 	if len(r.Leftover) > 0 {

@@ -142,7 +142,7 @@ func (d checkPID) killPID(ctx context.Context, pid int) Answer {
 
 // final is the text about a job whose bash has ended.
 func (checkPID) final(head string, r *shared.Result) string {
-	if why := killed(r, r.Duration); why != "" && r.Cause != shared.CauseKill {
+	if why := killed(r, 0); why != "" && r.Cause != shared.CauseKill {
 		head += " " + why
 	}
 	if len(r.Leftover) > 0 {

@@ -174,16 +174,14 @@ func TestCheckPIDShowsOutputOnce(t *testing.T) {
 
 func TestCheckPIDReachesWhatACommandLeftRunning(t *testing.T) {
 	a := newAgent(t, tool.CheckPID)
-	answer := a.runs(forever + " & echo $!")
-	child, err := strconv.Atoi(strings.TrimSpace(answer.Result.Stdout.Content))
-	require.NoError(t, err)
-	pid := answer.Result.PID
+	answer := a.runs(forever + " & echo started")
+	child, pid := answer.Result.Leftover[0], answer.Result.PID
 	assert.False(t, answer.IsError)
-	assert.Equal(t, fmt.Sprintf("stdout:\n%d\n\nexit code: 0\n[Still running in the background: %d (%s). Use check_pid or kill_pid with %d to manage.]",
-		child, child, forever, pid), answer.Text)
-	assert.Contains(t, a.run(args{"check_pid": pid}).Text, fmt.Sprintf("[Process %d exited with code 0. Still running: %d (%s).", pid, child, forever))
+	assert.Equal(t, fmt.Sprintf("stdout:\nstarted\n\nexit code: 0\n[Still running in the background: %d (%s). Use check_pid or kill_pid with %d to manage.]",
+		child.PID, child.Command, pid), answer.Text)
+	assert.Contains(t, a.run(args{"check_pid": pid}).Text, fmt.Sprintf("[Process %d exited with code 0. Still running: %d (", pid, child.PID))
 	assert.Contains(t, a.run(args{"kill_pid": pid}).Text, fmt.Sprintf("[Process %d had exited with code 0; nothing that it started is running any more.", pid))
-	awaitDeath(t, child)
+	awaitDeath(t, child.PID)
 }
 
 func TestCheckPIDCancelKillsTheCommand(t *testing.T) {

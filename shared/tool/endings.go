@@ -46,16 +46,23 @@ func (e *endings) follow(r *shared.Result) {
 
 // await returns how the job ended, "" where nobody can know.
 func (e *endings) await(pid int) string {
+	ended := false
 	for e.ctx.Err() == nil {
 		r, err := e.bash.Check(e.ctx, shared.CheckRequest{PID: pid, Wait: time.Hour, Limits: shared.Limits{MaxBytes: 1}})
 		switch {
 		case e.ctx.Err() != nil:
 		case errors.Is(err, shared.ErrNotFound) && !errors.Is(err, shared.ErrCrashed):
 			return "background process killed"
+		case errors.Is(err, shared.ErrClosed):
+			return "background process killed: the session was closed"
 		case err != nil:
 			return "background process error: " + err.Error()
-		case over(r):
+		case over(r) && ended:
 			return outcome(r)
+		default:
+			// What it left running may have ended a moment ago, and its last
+			// output be on the way: another Check waits for that.
+			ended = over(r)
 		}
 	}
 	return ""

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -199,7 +200,7 @@ func TestModeDescriptionNamesTheDirectory(t *testing.T) {
 func TestModePropertyOutputNeverExceedsLimit(t *testing.T) {
 	a := newAgent(t, tool.Mode)
 	property := func(unit []byte, repeat uint16, ending uint8) bool {
-		output := append(unit, '\n')
+		output := append(slices.Clone(unit), '\n')
 		output = []byte(strings.Repeat(string(output), 1+int(repeat)*10/len(output)))
 		require.NoError(t, os.WriteFile(a.dir+"/output", output, 0o600))
 		answer := a.runs(fmt.Sprintf("cat output; %s", []string{"true", "exit 255", "kill -TERM $$", "sleep 1000 & exit 3"}[ending%4]))

@@ -42,7 +42,7 @@ type property struct {
 // schema returns the JSON Schema of the arguments. Which of them exclude each
 // other is not in it: model APIs do not take conditions at the top level.
 func (ps parameters) schema() json.RawMessage {
-	required := []string{}
+	var required []string
 	var properties bytes.Buffer
 	for i, p := range ps {
 		if i > 0 {
@@ -53,8 +53,11 @@ func (ps parameters) schema() json.RawMessage {
 			required = append(required, p.name)
 		}
 	}
-	return fmt.Appendf(nil, `{"type":"object","properties":{%s},"required":%s,"additionalProperties":false}`,
-		properties.Bytes(), encode(required))
+	schema := fmt.Appendf(nil, `{"type":"object","properties":{%s},`, properties.Bytes())
+	if required != nil {
+		schema = fmt.Appendf(schema, `"required":%s,`, encode(required))
+	}
+	return append(schema, `"additionalProperties":false}`...)
 }
 
 func (p parameter) property() property {

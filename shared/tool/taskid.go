@@ -121,6 +121,8 @@ func moved(id string, r *shared.Result) string {
 func outputs(r *shared.Result) string {
 	var b strings.Builder
 	switch {
+	case r.Stdout.Content == "" && r.Stderr.Content == "" && over(r):
+		return "(no output)\n"
 	case r.Stdout.Content == "" && r.Stderr.Content == "":
 		return "(no output yet)\n"
 	case r.Stdout.Content == "":
@@ -228,10 +230,15 @@ func (d *taskID) failed(id string, err error) Answer {
 	return Answer{Text: text, IsError: true, Err: err}
 }
 
+// pids lists processes, within bounds.
 func pids(ps []shared.Process) string {
-	numbers := make([]string, len(ps))
-	for i, p := range ps {
-		numbers[i] = strconv.Itoa(p.PID)
+	const most = 50
+	var numbers []string
+	for _, p := range ps[:min(most, len(ps))] {
+		numbers = append(numbers, strconv.Itoa(p.PID))
+	}
+	if more := len(ps) - most; more > 0 {
+		numbers = append(numbers, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(numbers, ", ")
 }

@@ -56,7 +56,7 @@ func TestBackgroundTaskManager(t *testing.T) {
 	})
 	t.Run("should kill a running task", func(t *testing.T) {
 		id := a.task("echo begun; sleep 100")
-		a.collect("bash_output", args{"task_id": id}, "", "begun")
+		a.collect("bash_output", args{"task_id": id}, "", "Output:\nbegun\n")
 		answer := a.use("kill_bash", args{"task_id": id})
 		assert.False(t, answer.IsError)
 		assert.Equal(t, "Successfully terminated task "+id+" (echo begun; sleep 100)", answer.Text)

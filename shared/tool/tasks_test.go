@@ -119,7 +119,7 @@ func TestModeEndingWithoutAnAccount(t *testing.T) {
 		want  string
 	}{
 		"plugin gone": {broken(shared.ErrCrashed).check, "\n\n[background process error: the plugin crashed]\n"},
-		"closed":      {broken(shared.ErrClosed).check, "\n\n[background process error: the session is closed]\n"},
+		"closed":      {broken(shared.ErrClosed).check, "\n\n[background process killed: the session was closed]\n"},
 		"forgotten":   {nil, "\n\n[background process killed]\n"},
 		"timed out":   {always(&shared.Result{Status: shared.StatusKilled, Cause: shared.CauseTimeout}).check, "\n\n[background process killed: it ran for 86400s]\n"},
 		"closing":     {always(&shared.Result{Status: shared.StatusKilled, Cause: shared.CauseClose}).check, "\n\n[background process killed: the session was closed]\n"},

@@ -155,6 +155,7 @@ func TestTextOfMode(t *testing.T) {
 		{"session closed", killed(shared.CauseClose), "[command killed: the session was closed]\nout\n", true},
 		{"killed by the host", killed(shared.CauseKill), "[command killed]\nout\n", true},
 		{"not started", shared.Result{Status: shared.StatusKilled, Cause: shared.CauseCancel, ExitCode: -1}, "[command cancelled before it was started: nothing was run]", true},
+		{"stuck", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1, Stdout: small}, "[command was sent SIGKILL, but the system does not let it end: pid 7]\nout\n", true},
 	})
 	asks(t, tool.Mode, args{"mode": "background"}, []text{
 		{"background", shared.Result{PID: 7, Status: shared.StatusRunning, Stdout: broke(small, "", "disk full")},
@@ -210,6 +211,8 @@ func TestTextOfBashID(t *testing.T) {
 		{"timed out", shared.Result{PID: 7, Status: shared.StatusKilled, Cause: shared.CauseTimeout, ExitCode: 143, Signal: "SIGTERM", Stdout: small},
 			"[Command timed out after 60s and was killed.]\n\nstdout:\nout\n\nexit code: 143 (SIGTERM)", true},
 		{"not started", shared.Result{Status: shared.StatusKilled, Cause: shared.CauseCancel, ExitCode: -1}, "[Command cancelled before it was started: nothing was run.]", true},
+		{"stuck", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1, Stdout: small},
+			"[Command was sent SIGKILL, but the system does not let it end.]\n\nbash_id: <id>\nstatus: running\n\nstdout:\nout\n\nUse bash_output with this bash_id to read its output, kill_bash to terminate it.", true},
 	})
 	asks(t, tool.BashID, args{"run_in_background": true}, []text{
 		{"background", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1, Stdout: logged},

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"bashplugin/plugin/internal/bench/input"
 	"bashplugin/shared"
 )
 
@@ -30,6 +31,10 @@ func rows() []row {
 		{"64 callers of \"true\", commands a second", "os/exec", "≥ 0.95 ×", trueThroughput},
 		{"text through Execute, full log kept", "cat f | tee log | tail -c 51200", "≥ 2 ×", textAgainstTee},
 		{"the same", "cat f | cat > log", "≥ 0.75 ×", textAgainstCat},
+		{"sanitizer alone, plain text", "memory copy", "≥ 0.25 ×", againstCopy},
+		{"sanitizer alone, coloured build", "ansi.Strip", "≥ 5 ×", againstStrip(input.ColouredBuild, 5)},
+		{"sanitizer alone, CR progress bar", "ansi.Strip", "≥ 4 ×", againstStrip(input.ProgressBar, 4)},
+		{"sanitizer alone, CJK text", "ansi.Strip", "≥ 3 ×", againstStrip(input.CJK, 3)},
 		{"plugin memory over idle while text flows", "–", "< 24 MiB", memoryFlow},
 		{"plugin memory, 200 jobs of 10 MiB each", "–", "< 100 MiB", memoryJobs},
 		{"idle plugin, resident", "–", "< 20 MiB", memoryIdle},

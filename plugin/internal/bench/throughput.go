@@ -3,12 +3,12 @@ package main
 import (
 	"bufio"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
+	"bashplugin/plugin/internal/bench/input"
 	"bashplugin/shared"
 )
 
@@ -24,14 +24,7 @@ func (b *bench) text(size int64) error {
 		return err
 	}
 	defer file.Close()
-	random := rand.New(rand.NewPCG(1, 2))
-	var block []byte
-	for len(block) < 1<<20 {
-		block = fmt.Appendf(block, "[%4d/9999] Building CXX object src/module_%03d/CMakeFiles/target.dir/file_%05d.cpp.o\n", random.IntN(9999), random.IntN(999), random.IntN(99999))
-		if random.IntN(9) == 0 {
-			block = fmt.Appendf(block, "src/module_%03d/file.cpp:%d:%d: warning: unused variable 'x%d' [-Wunused-variable]\n", random.IntN(999), random.IntN(2000), random.IntN(80), random.IntN(99))
-		}
-	}
+	block := input.BuildLog(1 << 20)
 	w := bufio.NewWriterSize(file, 1<<20)
 	for written := int64(0); written < size; {
 		n, err := w.Write(block[:min(int64(len(block)), size-written)])
@@ -100,21 +93,25 @@ func textAgainstCat(b *bench) (string, bool, error) {
 }
 
 func memoryFlow(b *bench) (string, bool, error) {
-	pid := b.client.PluginPID()
-	idle, err := memory(pid, "VmRSS")
-	if err != nil {
-		return "", false, err
-	}
 	if err := b.text(int64(float64(1<<30) * b.scale)); err != nil {
 		return "", false, err
 	}
-	if err := resetPeak(pid); err != nil {
+	c, err := b.launch()
+	if err != nil {
 		return "", false, err
 	}
-	if _, err := b.client.Execute(b.ctx, shared.ExecuteRequest{Command: "for i in 1 2 3 4 5; do cat text; done", Timeout: time.Hour}); err != nil {
+	defer c.Close()
+	if _, err := c.Execute(b.ctx, shared.ExecuteRequest{Command: "true"}); err != nil {
 		return "", false, err
 	}
-	peak, err := memory(pid, "VmHWM")
+	idle, err := memory(c.PluginPID(), "VmRSS")
+	if err != nil {
+		return "", false, err
+	}
+	if _, err := c.Execute(b.ctx, shared.ExecuteRequest{Command: "for i in 1 2 3 4 5; do cat text; done", Timeout: time.Hour}); err != nil {
+		return "", false, err
+	}
+	peak, err := memory(c.PluginPID(), "VmHWM")
 	if err != nil {
 		return "", false, err
 	}

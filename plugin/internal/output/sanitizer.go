@@ -139,12 +139,14 @@ func (s *Sanitizer) clean(p []byte) {
 		s.newline()
 		p = p[end+1:]
 	}
-	lines := p[:bytes.LastIndexByte(p, '\n')+1]
-	if len(lines) > 0 {
-		s.emit(s.line.text())
-		s.line.reset()
-		s.emit(lines)
+	if bytes.IndexByte(p, '\n') < 0 { // most often so between colours, and faster to see than the last one
+		s.put(p)
+		return
 	}
+	lines := p[:bytes.LastIndexByte(p, '\n')+1]
+	s.emit(s.line.text())
+	s.line.reset()
+	s.emit(lines)
 	s.put(p[len(lines):])
 }
 

@@ -2,7 +2,7 @@ package output
 
 import (
 	"bytes"
-	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -10,6 +10,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"bashplugin/plugin/internal/bench/input"
 )
 
 // sanitizeSplit feeds s in chunks that end at the given positions.
@@ -206,44 +208,32 @@ func printable(s string) string {
 }
 
 func BenchmarkSanitizer(b *testing.B) {
-	for _, input := range []struct{ name, text string }{
-		{"plain", repeatTo(64<<20, func(i int) string {
-			return fmt.Sprintf("[%4d/9999] Building CXX object src/module_%03d/CMakeFiles/target.dir/file_%05d.cpp.o\n", i%9999, i%997, i)
-		})},
-		{"coloured", repeatTo(4<<20, func(i int) string {
-			if i%8 == 0 {
-				return fmt.Sprintf("\x1b[1msrc/file%03d.c:%d:%d: \x1b[0m\x1b[1;35mwarning: \x1b[0munused variable \x1b[1mx%d\x1b[0m [-Wunused]\n", i%997, i%2000, i%80, i)
-			}
-			return fmt.Sprintf("\x1b[1m\x1b[32m   Compiling\x1b[0m module_%03d v%d.%d.%d (/home/user/project/crates/module_%03d)\n", i%997, i%9, i%20, i%7, i%997)
-		})},
-		{"progress", repeatTo(4<<20, func(i int) string {
-			return fmt.Sprintf("\r[%-40s] %3d%% %d.%d MB/s", strings.Repeat("#", i%41), i%101, i%99, i%10)
-		})},
-		{"blocks", repeatTo(4<<20, func(i int) string {
-			return fmt.Sprintf("\r%s%s %3d%%", strings.Repeat("━", i%41), strings.Repeat("╸", 40-i%41), i%101)
-		})},
-		{"cjk", repeatTo(4<<20, func(i int) string {
-			return fmt.Sprintf("第%d行：编译模块完成，没有错误，共有三个警告。ビルドに成功しました。\n", i)
-		})},
+	for name, raw := range map[string][]byte{
+		"plain":    input.BuildLog(64 << 20), // larger than the caches, as real output is
+		"coloured": input.ColouredBuild(4 << 20),
+		"progress": input.ProgressBar(4 << 20),
+		"blocks":   input.BlockBar(4 << 20),
+		"cjk":      input.CJK(4 << 20),
+		"binary":   input.Binary(4 << 20),
 	} {
-		raw := []byte(input.text)
-		b.Run(input.name+"/sanitizer", func(b *testing.B) {
+		b.Run(name+"/sanitizer", func(b *testing.B) {
 			b.SetBytes(int64(len(raw)))
 			b.ReportAllocs()
 			z := NewSanitizer(discard{})
 			for b.Loop() {
-				for p := raw; len(p) > 0; p = p[min(len(p), 64<<10):] {
-					_, _ = z.Write(p[:min(len(p), 64<<10)])
+				for chunk := range slices.Chunk(raw, 64<<10) {
+					_, _ = z.Write(chunk)
 				}
 			}
 		})
-		b.Run(input.name+"/ansi.Strip", func(b *testing.B) {
+		b.Run(name+"/ansi.Strip", func(b *testing.B) {
 			b.SetBytes(int64(len(raw)))
+			text := string(raw)
 			for b.Loop() {
-				_ = ansi.Strip(input.text)
+				_ = ansi.Strip(text)
 			}
 		})
-		b.Run(input.name+"/copy", func(b *testing.B) {
+		b.Run(name+"/copy", func(b *testing.B) {
 			b.SetBytes(int64(len(raw)))
 			dst := make([]byte, len(raw))
 			for b.Loop() {
@@ -251,12 +241,4 @@ func BenchmarkSanitizer(b *testing.B) {
 			}
 		})
 	}
-}
-
-func repeatTo(size int, line func(int) string) string {
-	var b strings.Builder
-	for i := 0; b.Len() < size; i++ {
-		b.WriteString(line(i))
-	}
-	return b.String()
 }

@@ -32,13 +32,14 @@ func cleanASCII(p []byte) int {
 	i := 0
 	for ; len(p)-i >= 32; i += 32 {
 		q := p[i : i+32 : i+32]
-		a, b, c, d := word(q), word(q[8:]), word(q[16:]), word(q[24:])
-		if suspect(a)|suspect(b)|suspect(c)|suspect(d) == 0 {
+		if suspect(word(q))|suspect(word(q[8:]))|suspect(word(q[16:]))|suspect(word(q[24:])) == 0 {
 			continue
 		}
-		for j, x := range [...]uint64{a, b, c, d} {
-			if m := dirty(x); m != 0 {
-				return i + 8*j + bits.TrailingZeros64(m)/8
+		for j := 0; j < 32; j += 8 {
+			if x := word(q[j:]); suspect(x) != 0 {
+				if m := dirty(x); m != 0 {
+					return i + j + bits.TrailingZeros64(m)/8
+				}
 			}
 		}
 	}

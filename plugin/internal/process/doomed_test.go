@@ -22,7 +22,7 @@ const doomedEnv = "PROCESS_TEST_DOOMED"
 
 type doom struct {
 	Commands []string
-	Sweep    bool // sweep after the start of each, as the plugin does every now and then
+	PID      int // the first command's, where the kernel lets choose
 	Duties   process.Duties
 }
 
@@ -38,17 +38,13 @@ func runDoomed() {
 	}
 	table := process.NewTable(record)
 	null, _ := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	tell := os.NewFile(3, "tell")
 	for _, text := range d.Commands {
-		if _, err := table.Start(spec(text, null, os.NewFile(3, "tell"))); err != nil {
+		nextPID(d.PID, func() { _, err = table.Start(spec(text, null, tell)) })
+		if err != nil {
 			panic(err)
 		}
 	}
-	go func() {
-		for d.Sweep {
-			table.Sweep()
-			time.Sleep(10 * time.Millisecond)
-		}
-	}()
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	if !table.Close(syscall.SIGKILL, 0) {
 		os.Exit(3)
@@ -80,7 +76,12 @@ func startDoomed(t *testing.T, d doom) *doomed {
 	require.NoError(t, cmd.Start())
 	tellThere.Close()
 	stderrThere.Close()
-	t.Cleanup(func() { tell.Close(); stderr.Close() })
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		tell.Close()
+		stderr.Close()
+	})
 	return &doomed{&command{nil, t, bufio.NewReader(tell)}, cmd, stdin, stderr}
 }
 

@@ -35,6 +35,7 @@ type Group struct {
 
 	table  *Table
 	token  string // in the environment of every process of the group
+	mark   uint64 // that every process of the group has
 	start  uint64 // clock of the leader's start, as in info.start
 	exited chan struct{}
 	empty  chan struct{} // the leader and every orphan of the group have ended

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -25,7 +24,7 @@ type Duties struct {
 type orders struct {
 	Duties
 	Plugin  int
-	Session string
+	Session session
 }
 
 // hostPatience is how long the plugin may outlive its host.
@@ -59,7 +58,7 @@ func StartGuardian(duties Duties) (*Record, error) {
 		return nil, err
 	}
 	attr := &syscall.ProcAttr{
-		Env:   guardianEnv(),
+		Env:   withoutToken(os.Environ()), // the guardian must not find itself
 		Dir:   "/",
 		Files: []uintptr{null.Fd(), null.Fd(), 2, here.Fd(), record.file.Fd()},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
@@ -70,17 +69,6 @@ func StartGuardian(duties Duties) (*Record, error) {
 	record.alive = there
 	_, err = there.Write(append(text, '\n'))
 	return record, err
-}
-
-// guardianEnv leaves out the marker: the guardian must not find itself.
-func guardianEnv() []string {
-	var env []string
-	for _, entry := range os.Environ() {
-		if !strings.HasPrefix(entry, MarkerName+"=") {
-			env = append(env, entry)
-		}
-	}
-	return env
 }
 
 // IsGuardian reports whether this process was started by StartGuardian.
@@ -127,19 +115,18 @@ func (o *orders) watchHost() {
 	send(plugin, syscall.SIGKILL)
 }
 
-// endAll kills until two looks in a row find nothing of the session.
+// endAll kills until several looks in a row find nothing of the session.
 func (o *orders) endAll(record *Record) {
 	deadline := time.Now().Add(2 * killPatience)
-	for clean := 0; clean < 2 && time.Now().Before(deadline); {
-		found := o.find(record)
-		if clean++; len(found) > 0 {
-			clean = 0
+	for clean := 0; clean < 3 && time.Now().Before(deadline); clean++ {
+		if clean > 0 {
+			time.Sleep(time.Millisecond)
 		}
+		found := o.find(record)
+		sendGroups(found, syscall.SIGKILL)
 		for _, p := range found {
 			send(p, syscall.SIGKILL)
-		}
-		if clean < 2 {
-			time.Sleep(2 * time.Millisecond)
+			clean = -1
 		}
 	}
 }
@@ -151,7 +138,7 @@ func (o *orders) find(record *Record) []info {
 	entries := record.entries()
 	tree := newTree(all)
 	for pid, p := range all {
-		if pid != os.Getpid() && (owns(entries, p, all) || strings.Contains(environment(pid, MarkerName), o.Session+".")) {
+		if pid != os.Getpid() && (owns(entries, p, all) || o.Session.hasMark(markOf(pid)) || o.Session.hasToken(environment(pid, TokenName))) {
 			tree.take(pid)
 		}
 	}

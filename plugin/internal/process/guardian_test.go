@@ -22,9 +22,8 @@ func TestGuardianCleansUpAfterAKill(t *testing.T) {
 			tab := table(t) // orphans of the killed come to this process, which must reap them
 			folder := t.TempDir()
 			require.NoError(t, os.WriteFile(filepath.Join(folder, "socket"), nil, 0o600))
-			d := startDoomed(t, doom{Commands: []string{tree.text}, Sweep: true, Duties: process.Duties{Remove: []string{folder}}})
+			d := startDoomed(t, doom{Commands: []string{tree.text}, Duties: process.Duties{Remove: []string{folder}}})
 			pids := d.pids(tree.n)
-			time.Sleep(50 * time.Millisecond) // several sweeps
 			killed := time.Now()
 			require.NoError(t, d.cmd.Process.Kill())
 			require.Empty(t, d.guardianEnds())
@@ -38,6 +37,21 @@ func TestGuardianCleansUpAfterAKill(t *testing.T) {
 	}
 	slices.Sort(worst)
 	t.Logf("%d kills, until clean: median %v, worst %v", len(worst), worst[len(worst)/2], worst[len(worst)-1])
+}
+
+func TestGuardianBeatsForks(t *testing.T) {
+	for name, text := range forkers {
+		t.Run(name, func(t *testing.T) {
+			tab := table(t)
+			d := startDoomed(t, doom{Commands: []string{text}})
+			d.pids(1)
+			require.NoError(t, d.cmd.Process.Kill())
+			require.Empty(t, d.guardianEnds())
+			d.silent()
+			_ = d.cmd.Wait()
+			tab.Sweep()
+		})
+	}
 }
 
 func TestGuardianHasNothingToDoAfterAnOrderlyEnd(t *testing.T) {

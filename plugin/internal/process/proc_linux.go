@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -47,21 +48,34 @@ func stat(pid int) (info, error) {
 	return p, err
 }
 
-// list reads every process there is.
+// listRounds bounds how often list looks for processes that started meanwhile.
+const listRounds = 4
+
+// list reads every process there is, and then those that started meanwhile:
+// otherwise a process that forks and ends faster than this is never seen.
 func list() map[int]info {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil
 	}
 	defer dir.Close()
-	names, _ := dir.Readdirnames(-1)
-	all := make(map[int]info, len(names))
-	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil {
+	all := make(map[int]info)
+	for range listRounds {
+		before := len(all)
+		names, _ := dir.Readdirnames(-1)
+		for _, name := range names {
+			pid, err := strconv.Atoi(name)
+			if _, seen := all[pid]; err != nil || seen {
+				continue
+			}
 			if p, err := stat(pid); err == nil {
 				all[pid] = p
 			}
 		}
+		if len(all) == before {
+			break
+		}
+		_, _ = dir.Seek(0, io.SeekStart)
 	}
 	return all
 }

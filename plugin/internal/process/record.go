@@ -1,7 +1,6 @@
 package process
 
 import (
-	"crypto/rand"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -13,7 +12,7 @@ import (
 // that telling costs nothing and survives the teller: the pids of leaders and
 // of adopted orphans.
 type Record struct {
-	session  string
+	session  session
 	guardian int // its pid, in the Table's process
 	file     *os.File
 	alive    *os.File // a pipe whose end of file tells the guardian of this process's end, however it comes
@@ -49,7 +48,7 @@ func newRecord() (*Record, error) {
 		file.Close()
 		return nil, err
 	}
-	r.session = rand.Text()[:12]
+	r.session = newSession()
 	for i := range recordSlots {
 		r.free = append(r.free, recordSlots-1-i)
 	}

@@ -4,25 +4,57 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// asPID makes the kernel give the next process a pid. Another program may snatch
-// it: then start is undone and tried again.
+const lastPID = "/proc/sys/kernel/ns_last_pid"
+
+// farPID is a pid that the kernel has not given for long and will not give
+// soon: other programs' tests rely on recent ones.
+func farPID(t *testing.T) int {
+	t.Helper()
+	text, err := os.ReadFile(lastPID)
+	if err == nil {
+		err = os.WriteFile(lastPID, text, 0)
+	}
+	if err != nil {
+		t.Skip("cannot choose pids here:", err)
+	}
+	last, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	limit, err := os.ReadFile("/proc/sys/kernel/pid_max")
+	require.NoError(t, err)
+	most, _ := strconv.Atoi(strings.TrimSpace(string(limit)))
+	pid := last + most/2
+	if pid >= most {
+		pid = pid - most + 1000
+	}
+	return pid
+}
+
+// nextPID calls start with the kernel about to give a pid, if nobody else
+// snatches it. For pid 0 the kernel chooses.
+func nextPID(pid int, start func()) {
+	if pid == 0 {
+		start()
+		return
+	}
+	last, _ := os.ReadFile(lastPID)
+	_ = os.WriteFile(lastPID, []byte(strconv.Itoa(pid-1)), 0)
+	start()
+	_ = os.WriteFile(lastPID, last, 0)
+}
+
+// asPID starts something until it has got the pid.
 func asPID(t *testing.T, pid int, start func() (got int, undo func())) {
 	t.Helper()
-	const next = "/proc/sys/kernel/ns_last_pid"
-	if file, err := os.OpenFile(next, os.O_WRONLY, 0); err != nil {
-		t.Skip("cannot choose pids here:", err)
-	} else {
-		file.Close()
-	}
 	for range 200 {
-		require.NoError(t, os.WriteFile(next, []byte(strconv.Itoa(pid-1)), 0))
-		got, undo := start()
+		var got int
+		var undo func()
+		nextPID(pid, func() { got, undo = start() })
 		if got == pid {
 			return
 		}
@@ -36,7 +68,8 @@ func TestPIDOfAnEarlierCommand(t *testing.T) {
 	for _, first := range []string{"old", "new"} {
 		t.Run(first+" ends first", func(t *testing.T) {
 			tab := table(t)
-			old := start(t, tab, `(env -i setsid bash -c "$p" >/dev/null 2>&1 &)`)
+			var old *command
+			nextPID(farPID(t), func() { old = start(t, tab, `(env -i setsid bash -c "$p" >/dev/null 2>&1 &)`) })
 			daemon := old.pids(1)
 			closed(t, "bash has ended", old.Exited())
 			var now *command
@@ -49,12 +82,12 @@ func TestPIDOfAnEarlierCommand(t *testing.T) {
 			require.Len(t, memberPIDs(now.Group), 2)
 			if first == "old" {
 				require.True(t, old.End(syscall.SIGKILL, 0))
-				require.Empty(t, living(daemon))
+				old.silent()
 				require.NotEmpty(t, living(child))
 				require.True(t, now.End(syscall.SIGKILL, 0))
 			} else {
 				require.True(t, now.End(syscall.SIGKILL, 0))
-				require.Empty(t, living(child))
+				now.silent()
 				require.NotEmpty(t, living(daemon))
 				require.True(t, old.End(syscall.SIGKILL, 0))
 			}
@@ -67,9 +100,9 @@ func TestPIDOfAnotherProgram(t *testing.T) {
 	for _, ending := range []string{"guardian", "orderly"} {
 		t.Run(ending, func(t *testing.T) {
 			tab := table(t)
-			d := startDoomed(t, doom{Commands: []string{`echo $$ >&3; (env -i setsid bash -c "$p" >/dev/null 2>&1 &)`}, Sweep: true})
+			d := startDoomed(t, doom{Commands: []string{`echo $$ >&3; (env -i setsid bash -c "$p" >/dev/null 2>&1 &)`}, PID: farPID(t)})
 			pids := d.pids(2)
-			leader, daemon := pids[0], pids[1:]
+			leader := pids[0]
 			eventually(t, "bash has ended", func() bool { return !lives(leader) && syscall.Kill(leader, 0) != nil })
 			var foreign *exec.Cmd
 			asPID(t, leader, func() (int, func()) {
@@ -94,7 +127,7 @@ func TestPIDOfAnotherProgram(t *testing.T) {
 			require.Empty(t, d.guardianEnds())
 			_ = d.cmd.Wait()
 			tab.Sweep()
-			require.Empty(t, living(daemon))
+			d.silent()
 			require.True(t, lives(leader), "another program's process was killed")
 		})
 	}

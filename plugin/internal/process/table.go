@@ -1,29 +1,22 @@
 package process
 
 import (
-	"crypto/rand"
-	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 )
 
-// MarkerName is the environment variable by which a process tells the group
-// that it belongs to. Its value is the session's id and the group's number;
-// where a plugin runs inside another's command, the outer value stands before.
-const MarkerName = "BASH_JOB_ID"
-
 // Table holds the groups of a session. It is safe for concurrent use.
 type Table struct {
-	session string
+	session session
 	record  *Record // nil: no guardian
 	adopts  bool    // orphans become this process's children
-	next    atomic.Int64
+	next    atomic.Uint32
 
+	marking sync.Mutex   // held while this process carries a group's mark
 	fork    sync.RWMutex // read-held from a start to its registration in groups
 	mu      sync.Mutex   // guards what follows, and what the groups say it does
 	groups  map[*Group]bool
@@ -41,12 +34,12 @@ type orphan struct {
 // NewTable makes this process the one that orphans come to, where the system
 // can do that. With a record, what it starts is told to the guardian.
 func NewTable(record *Record) *Table {
-	id := rand.Text()[:12]
+	session := newSession()
 	if record != nil {
-		id = record.session
+		session = record.session
 	}
 	return &Table{
-		session: id,
+		session: session,
 		record:  record,
 		adopts:  becomeSubreaper(),
 		groups:  make(map[*Group]bool),
@@ -57,9 +50,11 @@ func NewTable(record *Record) *Table {
 
 // Start starts a command as the leader of a new session.
 func (t *Table) Start(spec Spec) (*Group, error) {
+	number := t.next.Add(1)
 	g := &Group{
 		table:  t,
-		token:  fmt.Sprintf("%s.%d", t.session, t.next.Add(1)),
+		token:  t.session.token(number),
+		mark:   t.session.mark(number),
 		slot:   -1,
 		exited: make(chan struct{}),
 		empty:  make(chan struct{}),
@@ -70,7 +65,7 @@ func (t *Table) Start(spec Spec) (*Group, error) {
 	for i, f := range spec.Files {
 		files[i] = f.Fd()
 	}
-	attr := &syscall.ProcAttr{Dir: spec.Dir, Env: mark(spec.Env, g.token), Files: files}
+	attr := &syscall.ProcAttr{Dir: spec.Dir, Env: withToken(spec.Env, g.token), Files: files}
 	pidfd, err := t.start(g, spec, attr)
 	if err != nil {
 		return nil, err
@@ -83,7 +78,10 @@ func (t *Table) start(g *Group, spec Spec, attr *syscall.ProcAttr) (pidfd int, e
 	t.fork.RLock()
 	defer t.fork.RUnlock()
 	g.start, g.Started = clock(), time.Now()
-	pid, pidfd, err := forkExec(spec.Path, spec.Args, attr)
+	var pid int
+	t.marking.Lock()
+	marked(g.mark, func() { pid, pidfd, err = forkExec(spec.Path, spec.Args, attr) })
+	t.marking.Unlock()
 	if err != nil {
 		return -1, err
 	}
@@ -98,14 +96,6 @@ func (t *Table) start(g *Group, spec Spec, attr *syscall.ProcAttr) (pidfd int, e
 	return pidfd, nil
 }
 
-// mark adds the group's token to an environment.
-func mark(env []string, token string) []string {
-	if outer := os.Getenv(MarkerName); outer != "" {
-		token = outer + ":" + token
-	}
-	return append(env[:len(env):len(env)], MarkerName+"="+token)
-}
-
 // endLeader reaps a group's leader, which has ended, once it is known what
 // that has left behind.
 func (t *Table) endLeader(g *Group) {
@@ -113,7 +103,7 @@ func (t *Table) endLeader(g *Group) {
 		t.endLeaderAlone(g)
 		return
 	}
-	t.sweep(g)
+	t.Sweep()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.record.reap(g.slot)
@@ -223,14 +213,9 @@ func (t *Table) orphansOf(g *Group) []info {
 }
 
 // Sweep takes up orphans that have come since. It is cheap where there are
-// none.
-func (t *Table) Sweep() { t.sweep(nil) }
-
-// sweep is Sweep at the moment when a process of group late has ended and is
-// not yet reaped: what nothing else tells of was that one's child. No process
-// of a group is ever missing from what sweep finds, for a child becomes an
-// orphan before its parent can be reaped.
-func (t *Table) sweep(late *Group) {
+// none. Called when a process has ended and is not yet reaped, it finds each
+// of its children: no process is ever in between.
+func (t *Table) Sweep() {
 	if !t.adopts || !t.hasNews() {
 		return
 	}
@@ -239,7 +224,7 @@ func (t *Table) sweep(late *Group) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, pid := range t.news() {
-		t.adopt(pid, late)
+		t.adopt(pid)
 	}
 }
 
@@ -260,12 +245,12 @@ func (t *Table) news() []int {
 }
 
 // adopt takes up one orphan. mu is held.
-func (t *Table) adopt(pid int, late *Group) {
+func (t *Table) adopt(pid int) {
 	p, err := stat(pid)
 	if err != nil {
 		return
 	}
-	o := &orphan{info: p, group: t.owner(p, late)}
+	o := &orphan{info: p, group: t.owner(p)}
 	t.orphans[pid] = o
 	if o.group != nil {
 		o.group.orphans++
@@ -277,7 +262,7 @@ func (t *Table) adopt(pid int, late *Group) {
 // bury waits for an orphan's end and reaps it.
 func (t *Table) bury(o *orphan) {
 	awaitExit(o.info)
-	t.sweep(o.group) // its children
+	t.Sweep() // its children
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.record.remove(o.slot)
@@ -290,33 +275,20 @@ func (t *Table) bury(o *orphan) {
 	}
 }
 
-// owner finds the group of an orphan: by its session or process group, by the
-// members seen before, by its environment, because one group alone was there
-// when it started, or because the group late has just lost a process. mu is
-// held.
-func (t *Table) owner(p info, late *Group) *Group {
-	for _, number := range []int{p.session, p.pgrp} {
-		if g := t.leads(number, exists); g != nil {
-			return g
-		}
-	}
-	marker := environment(p.pid, MarkerName)
-	var alone []*Group
+// owner finds the group of an orphan, by what it has inherited or by the
+// members seen before. mu is held.
+func (t *Table) owner(p info) *Group {
+	mark := markOf(p.pid)
+	token := environment(p.pid, TokenName)
 	for g := range t.groups {
-		if g.knows(p) || marker != "" && strings.Contains(marker+":", g.token+":") {
+		if mark == g.mark || g.knows(p) || inToken(token, g.token) {
 			return g
 		}
-		if g.start <= p.start {
-			alone = append(alone, g)
-		}
 	}
-	switch {
-	case marker != "":
-		return nil
-	case len(alone) == 1:
-		return alone[0]
+	if g := t.leads(p.session, exists); g != nil {
+		return g
 	}
-	return late
+	return t.leads(p.pgrp, exists)
 }
 
 // knows reports whether p was seen as a member. The table's mu is held.

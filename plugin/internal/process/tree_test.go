@@ -32,7 +32,7 @@ var trees = []struct {
 	{"disowned", `bash -c "$p" & disown -a; exit 0`, 1, false},
 	{"nohup", `nohup bash -c "$p" >/dev/null 2>&1 & exit 3`, 1, false},
 	{"ignores TERM", `trap '' TERM HUP INT; bash -c "$p" & bash -c "$p"; :`, 2, false},
-	{"stopped", `bash -c "$p" & sleep 0.1; kill -STOP $!; wait`, 1, false},
+	{"stopped", `bash -c 'echo $$ >&3; kill -STOP $$; sleep 1000'; :`, 1, false},
 	{"stopped leader", `bash -c "$p" & kill -STOP $$; wait`, 1, false},
 	{"exec over the leader", `bash -c "$p" & exec sleep 1000`, 1, false},
 	{"own process group", `set -m; bash -c "$p" & bash -c "$p" & wait`, 2, true},
@@ -78,16 +78,22 @@ func TestEndEndsWholeTrees(t *testing.T) {
 	}
 }
 
+// forkers are trees that do not hold still; each tells one pid when it is up.
+var forkers = map[string]string{
+	// Each process starts the next one and ends: none lives for long.
+	"relay": `hop() { [ $SECONDS -lt 30 ] && (hop &); }; echo $$ >&3; hop; exec sleep 1000`,
+	// The same, with a new session and no environment each time.
+	"relay of daemons": `export hop='[ $(($(date +%s) - start)) -lt 30 ] && (env -i start=$start hop="$hop" setsid bash -c "$hop" &)'
+		export start=$(date +%s); bash -c "$hop"; echo $$ >&3; exec sleep 1000`,
+	// Each process stays and starts more, up to a bound.
+	"bomb":            `for i in {1..20}; do (for j in {1..20}; do (trap '' TERM; exec sleep 1000) & done; sleep 1000) & done; echo $$ >&3; wait`,
+	"forks when told": `trap 'for i in 1 2 3; do (trap "" TERM; sleep 1000) & done' TERM; echo $$ >&3; while :; do sleep 0.01; done`,
+	"answers TERM by leaving": `for i in {1..5}; do
+		bash -c 'trap "setsid sleep 1000 & exit" TERM; echo $$ >&3; while :; do sleep 0.01; done' & done; wait`,
+}
+
 func TestEndBeatsForks(t *testing.T) {
-	for name, text := range map[string]string{
-		// Each process starts the next one and ends: none lives for long.
-		"relay": `hop() { [ $SECONDS -lt 30 ] && (hop &); }; echo $$ >&3; hop; exec sleep 1000`,
-		// Each process stays and starts more, up to a bound.
-		"bomb":            `for i in {1..20}; do (for j in {1..20}; do (trap '' TERM; exec sleep 1000) & done; sleep 1000) & done; echo $$ >&3; wait`,
-		"forks when told": `trap 'for i in 1 2 3; do (trap "" TERM; sleep 1000) & done' TERM; echo $$ >&3; while :; do sleep 0.01; done`,
-		"answers TERM by leaving": `for i in {1..5}; do
-			bash -c 'trap "setsid sleep 1000 & exit" TERM; echo $$ >&3; while :; do sleep 0.01; done' & done; wait`,
-	} {
+	for name, text := range forkers {
 		for _, ending := range endings {
 			t.Run(name+"/"+ending.name, func(t *testing.T) {
 				c := start(t, table(t), text)
@@ -130,7 +136,7 @@ func TestPortIsFreeAfterEnd(t *testing.T) {
 	socket.Close()
 	_, err = net.Listen("tcp", address)
 	require.Error(t, err, "the command listens")
-	time.Sleep(200 * time.Millisecond)
+	eventually(t, "two daemons and bash", func() bool { return len(c.Members()) == 3 })
 	require.True(t, c.End(syscall.SIGTERM, time.Second))
 	listener, err = net.Listen("tcp", address)
 	require.NoError(t, err, "the port is free once End has returned")

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared/tool"
+)
+
+// connect starts an MCP server and returns a client of it.
+func connect(t *testing.T, opts *mcp.ClientOptions, args ...string) *mcp.ClientSession {
+	t.Helper()
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, opts)
+	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: program(t, "host-example", append([]string{"mcp"}, args...)...)}, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, session.Close()) })
+	return session
+}
+
+// call calls the tool bash, which must work.
+func call(t *testing.T, s *mcp.ClientSession, command string) *mcp.CallToolResult {
+	t.Helper()
+	r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "bash", Arguments: map[string]any{"command": command}})
+	require.NoError(t, err)
+	return r
+}
+
+func textOf(t *testing.T, r *mcp.CallToolResult) string {
+	t.Helper()
+	require.Len(t, r.Content, 1)
+	return r.Content[0].(*mcp.TextContent).Text
+}
+
+// fields decodes structured content.
+func fields(t *testing.T, r *mcp.CallToolResult) report {
+	t.Helper()
+	text, err := json.Marshal(r.StructuredContent)
+	require.NoError(t, err)
+	var out report
+	require.NoError(t, json.Unmarshal(text, &out))
+	return out
+}
+
+func TestMCPListsTheToolsOfEachDialect(t *testing.T) {
+	t.Parallel()
+	for _, dialect := range tool.Dialects() {
+		listed, err := connect(t, nil, "-dialect", string(dialect)).ListTools(t.Context(), nil)
+		require.NoError(t, err)
+		tools, err := tool.New(dialect, nil, tool.Options{Dir: "/"})
+		require.NoError(t, err)
+		require.Len(t, listed.Tools, len(tools.Definitions()))
+		for _, definition := range tools.Definitions() {
+			i := indexOf(listed.Tools, definition.Name)
+			require.GreaterOrEqual(t, i, 0)
+			schema, err := json.Marshal(listed.Tools[i].InputSchema)
+			require.NoError(t, err)
+			assert.JSONEq(t, string(definition.InputSchema), string(schema))
+			assert.Equal(t, definition.Hints.ReadOnly, listed.Tools[i].Annotations.ReadOnlyHint)
+			assert.Equal(t, definition.Hints.Destructive, *listed.Tools[i].Annotations.DestructiveHint)
+		}
+	}
+}
+
+func indexOf(tools []*mcp.Tool, name string) int {
+	for i, tool := range tools {
+		if tool.Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func TestMCPCallsATool(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := connect(t, nil, "-dialect", "bash-id", "-dir", dir)
+	r := call(t, s, "pwd; echo problem >&2; exit 3")
+	assert.Contains(t, textOf(t, r), "exit code: 3")
+	assert.False(t, r.IsError, "in this dialect it is a result")
+	got := fields(t, r)
+	assert.EqualValues(t, "failed", got.Status)
+	require.NotNil(t, got.ExitCode)
+	assert.Equal(t, 3, *got.ExitCode)
+	assert.Equal(t, dir+"\n", got.Stdout.Content)
+	assert.Equal(t, "problem\n", got.Stderr.Content)
+
+	r = call(t, s, "")
+	assert.True(t, r.IsError)
+	assert.Contains(t, textOf(t, r), "command is empty")
+	assert.EqualValues(t, "INVALID_REQUEST", fields(t, r).Error.Code)
+	r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "bash"})
+	require.NoError(t, err)
+	assert.Contains(t, textOf(t, r), "command is missing")
+	_, err = s.CallTool(t.Context(), &mcp.CallToolParams{Name: "nonsense"})
+	assert.ErrorContains(t, err, "unknown tool")
+}
+
+func TestMCPCallsAreConcurrent(t *testing.T) {
+	t.Parallel()
+	s := connect(t, nil)
+	g := newGate(t)
+	done := make(chan *mcp.CallToolResult, 1)
+	go func() {
+		r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "bash", Arguments: map[string]any{"command": g.wait() + "; echo first"}})
+		assert.NoError(t, err)
+		done <- r
+	}()
+	assert.Contains(t, textOf(t, call(t, s, "echo > "+string(g)+"; echo second")), "second")
+	assert.Contains(t, textOf(t, <-done), "first")
+}
+
+func TestMCPCancelEndsTheCommand(t *testing.T) {
+	t.Parallel()
+	started := make(chan string, 1)
+	s := connect(t, &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, n *mcp.ProgressNotificationClientRequest) {
+		started <- n.Params.Message
+	}})
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error, 1)
+	go func() {
+		params := &mcp.CallToolParams{Name: "bash", Arguments: map[string]any{"command": "setsid " + endless + " & echo $!; wait"}}
+		params.SetProgressToken("a")
+		_, err := s.CallTool(ctx, params)
+		failed <- err
+	}()
+	pid := pidIn(t, <-started)
+	cancel()
+	require.ErrorIs(t, <-failed, context.Canceled)
+	gone(t, pid)
+	assert.Contains(t, textOf(t, call(t, s, "echo next")), "next")
+}
+
+func TestMCPProgressShowsTheOutput(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var shown strings.Builder
+	var last float64
+	more := make(chan struct{}, 100)
+	s := connect(t, &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, n *mcp.ProgressNotificationClientRequest) {
+		mu.Lock()
+		defer mu.Unlock()
+		assert.EqualValues(t, "token", n.Params.ProgressToken)
+		assert.Greater(t, n.Params.Progress, last)
+		last = n.Params.Progress
+		shown.WriteString(n.Params.Message)
+		more <- struct{}{}
+	}})
+	g := newGate(t)
+	params := &mcp.CallToolParams{Name: "bash", Arguments: map[string]any{"command": `printf '\033[1mfirst\033[m '; ` + g.wait() + `; echo second; echo third >&2`}}
+	params.SetProgressToken("token")
+	go func() {
+		<-more // the first words are shown while the command runs
+		g.open(t)
+	}()
+	r, err := s.CallTool(t.Context(), params)
+	require.NoError(t, err)
+	assert.Contains(t, textOf(t, r), "second")
+	assert.Eventually(t, func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(shown.String()) == len("first second\nthird\n")
+	}, hang, time.Millisecond)
+	assert.True(t, strings.HasPrefix(shown.String(), "first "), shown.String())
+}
+
+// lines is a conversation with an MCP server in raw JSON.
+type lines struct {
+	t   *testing.T
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+func talk(t *testing.T) *lines {
+	t.Helper()
+	l := &lines{t: t, cmd: program(t, "host-example", "mcp")}
+	var err error
+	l.in, err = l.cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := l.cmd.StdoutPipe()
+	require.NoError(t, err)
+	l.out = bufio.NewReader(out)
+	require.NoError(t, l.cmd.Start())
+	t.Cleanup(func() {
+		if l.cmd.ProcessState == nil {
+			_ = l.cmd.Process.Kill()
+			_ = l.cmd.Wait()
+		}
+	})
+	answer := l.ask(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
+	require.Contains(t, answer, `"serverInfo"`)
+	l.say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return l
+}
+
+func (l *lines) say(line string) {
+	l.t.Helper()
+	_, err := io.WriteString(l.in, line+"\n")
+	require.NoError(l.t, err)
+}
+
+// ask says something and returns the next line.
+func (l *lines) ask(line string) string {
+	l.t.Helper()
+	l.say(line)
+	answer, err := l.out.ReadString('\n')
+	require.NoError(l.t, err)
+	return answer
+}
+
+func TestMCPSurvivesGarbage(t *testing.T) {
+	t.Parallel()
+	l := talk(t)
+	for line, want := range map[string]string{
+		"garbage":               `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,`,
+		"{":                     `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,`,
+		"\xff\x00":              `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,`,
+		"[]":                    `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,`,
+		"5":                     `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,`,
+		`{"id":5}`:              `{"jsonrpc":"2.0","id":5,"error":{"code":-32600,`,
+		`{"id":{"a":1}}`:        `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,`,
+		`{"id":"x","method":1}`: `{"jsonrpc":"2.0","id":"x","error":{"code":-32600,`,
+		`{"jsonrpc":"2.0","id":6,"method":"nonsense"}`:                                               `{"jsonrpc":"2.0","id":6,"error":{`,
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":5}`:                                  `{"jsonrpc":"2.0","id":7,"error":{`,
+		`{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"bash","arguments":"text"}}`: `{"jsonrpc":"2.0","id":8,"result":{"content":[{"type":"text","text":"invalid arguments`,
+		`{"jsonrpc":"2.0","id":9,"method":"tools/call"}`:                                             `{"jsonrpc":"2.0","id":9,"error":{`,
+		strings.Repeat("x", maxMessage+1):                                                            `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,`,
+		`{"jsonrpc":"2.0","id":10,"result":5}` + "\n\n5":                                             `{"jsonrpc":"2.0","id":null,`, // the answer to no question is ignored
+	} {
+		answer := l.ask(line)
+		assert.True(t, strings.HasPrefix(answer, want), "%.100s: %s", line, answer)
+	}
+	answer := l.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"bash","arguments":{"command":"echo alive"}}}`)
+	assert.Contains(t, answer, "alive")
+	l.in.Close()
+	_ = l.cmd.Wait()
+	assert.Zero(t, l.cmd.ProcessState.ExitCode())
+}
+
+func TestMCPEndsWithItsInput(t *testing.T) {
+	t.Parallel()
+	l := talk(t)
+	var pids []int
+	for id, background := range []bool{true, false} {
+		g := newGate(t)
+		l.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"bash","arguments":{"command":"setsid %s & echo $! >%s; wait","run_in_background":%v}}}`,
+			id+1, endless, g, background))
+		pids = append(pids, pidIn(t, g.read(t)))
+	}
+	l.in.Close()
+	_ = l.cmd.Wait()
+	assert.Zero(t, l.cmd.ProcessState.ExitCode())
+	for _, pid := range pids {
+		gone(t, pid)
+	}
+}
+
+func TestMCPEndsWithASignal(t *testing.T) {
+	t.Parallel()
+	l := talk(t)
+	require.NoError(t, l.cmd.Process.Signal(syscall.SIGTERM))
+	_ = l.cmd.Wait()
+	assert.Equal(t, 143, l.cmd.ProcessState.ExitCode())
+}
+
+// TestMCPInspector uses a client that was not written here.
+func TestMCPInspector(t *testing.T) {
+	t.Parallel()
+	npx, err := exec.LookPath("npx")
+	if err != nil {
+		t.Skip("the MCP Inspector needs npx, which is not here:", err)
+	}
+	inspect := func(args ...string) string {
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+		defer cancel()
+		server := program(t, "host-example", "mcp", "-dialect", "check-pid")
+		cmd := exec.CommandContext(ctx, npx, append(append([]string{"-y", "@modelcontextprotocol/inspector", "--cli"}, server.Args...), args...)...)
+		cmd.Env, cmd.Dir, cmd.WaitDelay = server.Env, server.Dir, time.Second
+		out, err := cmd.CombinedOutput()
+		if err != nil && regexp.MustCompile(`npm (ERR!|error) (code|network)`).Match(out) {
+			t.Skipf("the MCP Inspector cannot be had from the registry: %s", out)
+		}
+		require.NoError(t, err, string(out))
+		return string(out)
+	}
+	assert.Contains(t, inspect("--method", "tools/list"), `"check_pid"`)
+	out := inspect("--method", "tools/call", "--tool-name", "bash", "--tool-arg", "command=echo inspected")
+	assert.Contains(t, out, `stdout:\ninspected`)
+	assert.Contains(t, out, `"structuredContent"`)
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+)
+
+// person is somebody at a terminal in which a program runs.
+type person struct {
+	*conversation
+	keyboard *os.File
+	terminal *os.File    // the program's end
+	mode     *term.State // of the terminal, before the program started
+}
+
+// sitDown starts a program in a terminal of its own.
+func sitDown(t *testing.T, cmd *exec.Cmd) *person {
+	t.Helper()
+	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip("there are no terminals here:", err)
+	}
+	control, err := keyboard.SyscallConn() // Fd would make it deaf to deadlines
+	require.NoError(t, err)
+	var number int
+	require.NoError(t, control.Control(func(fd uintptr) {
+		if err = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0); err == nil {
+			number, err = unix.IoctlGetInt(int(fd), unix.TIOCGPTN)
+		}
+		if err == nil {
+			err = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: 200})
+		}
+	}))
+	require.NoError(t, err)
+	terminal, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip("there are no terminals here:", err)
+	}
+	t.Cleanup(func() { terminal.Close() })
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	cmd.Env = append(cmd.Env, "TERM=xterm")
+	mode, err := term.GetState(int(terminal.Fd()))
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	return &person{converse(t, cmd, keyboard), keyboard, terminal, mode}
+}
+
+func (p *person) press(keys string) {
+	p.t.Helper()
+	_, err := p.keyboard.WriteString(keys)
+	require.NoError(p.t, err)
+}
+
+// type presses the keys of a command and enter, at the prompt.
+func (p *person) command(line string) {
+	p.t.Helper()
+	p.expect("bash> ")
+	p.press(line + "\r")
+	p.expect("\r\n")
+}
+
+const (
+	upKey     = "\x1b[A"
+	ctrlCKey  = "\x03"
+	ctrlDKey  = "\x04"
+	ctrlZKey  = "\x1a"
+	ruboutKey = "\x7f"
+)
+
+func TestReplAtATerminal(t *testing.T) {
+	t.Parallel()
+	p := sitDown(t, program(t, "host-example", "repl"))
+	p.expect("Ctrl-D leaves.")
+
+	// Live output, and history.
+	p.command("echo one; printf two")
+	p.expect("one\r\ntwo\r\n")
+	p.expect("bash> ")
+	p.press(upKey)
+	p.expect("echo one; printf two")
+	p.press("X" + ruboutKey + "\r")
+	p.expect("one\r\ntwo\r\n")
+
+	// An indicator, when the command is silent.
+	p.command("echo $$; " + endless)
+	pid := p.expectMatch(regexp.MustCompile(`(\d+)\r\n`))
+	p.expectMatch(regexp.MustCompile(`\[[1-9]\d*s, \d+ B, \d+ B/s\]`))
+
+	// Ctrl-C ends the command, not the host; at the prompt it clears the line.
+	p.press(ctrlCKey)
+	p.expect("[killed, exit code 130 (SIGINT), ")
+	number, err := strconv.Atoi(pid)
+	require.NoError(t, err)
+	gone(t, number)
+	p.expect("bash> ")
+	p.press("exit 99" + ctrlCKey)
+
+	// Two ways to detach.
+	p.command("echo up; " + endless)
+	p.expect("up\r\n")
+	p.press(ctrlZKey)
+	first := p.expectMatch(jobLine)
+	p.command("echo up; " + endless)
+	p.expect("up\r\n")
+	p.press(":detaXch" + strings.Repeat(ruboutKey, 3) + "ch\r")
+	second := p.expectMatch(jobLine)
+	p.command(":jobs")
+	p.expect(first + "  running")
+	p.expect(second + "  running")
+	p.command(":wait " + first)
+	p.press(ctrlCKey)
+	p.expect("[job " + first + ": running, ")
+
+	// What is typed ahead is the next line.
+	g := newGate(t)
+	p.command("echo ready; " + g.wait())
+	p.expect("ready\r\n")
+	p.press("echo typed ahead\r")
+	g.open(t)
+	p.expect("bash> echo typed ahead\r\ntyped ahead\r\n")
+
+	p.expect("bash> ")
+	p.press(ctrlDKey)
+	assert.Zero(t, p.wait())
+	mode, err := term.GetState(int(p.terminal.Fd()))
+	require.NoError(t, err)
+	assert.Equal(t, p.mode, mode, "the terminal is as it was")
+	for _, job := range []string{first, second} {
+		number, err := strconv.Atoi(job)
+		require.NoError(t, err)
+		gone(t, number)
+	}
+}
+
+func TestRunAtATerminal(t *testing.T) {
+	t.Parallel()
+	p := sitDown(t, program(t, "host-example", "run", "test -t 1 || echo no terminal; tty </dev/tty || echo none; echo $$; "+endless))
+	p.expect("no terminal\r\n")
+	p.expect("none\r\n")
+	pid := p.expectMatch(regexp.MustCompile(`(\d+)\r\n`))
+	p.press(ctrlCKey)
+	assert.Equal(t, 130, p.wait())
+	number, err := strconv.Atoi(pid)
+	require.NoError(t, err)
+	gone(t, number)
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"io"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// script runs a repl whose input is piped.
+func script(t *testing.T, lines ...string) ran {
+	t.Helper()
+	cmd := program(t, "host-example", "repl")
+	cmd.Stdin = strings.NewReader(strings.Join(lines, "\n"))
+	return finish(t, cmd)
+}
+
+func TestReplTakesCommandsFromAPipe(t *testing.T) {
+	t.Parallel()
+	r := script(t, "echo one", "", "# a comment", "echo two >&2", "printf three")
+	assert.Equal(t, ran{"one\nthree", "two\n", 0}, r, "no prompt, no indicator")
+}
+
+func TestReplExitsAsTheLastCommand(t *testing.T) {
+	t.Parallel()
+	r := script(t, "true", "exit 7")
+	assert.Equal(t, 7, r.code)
+	assert.Regexp(t, `^\[failed, exit code 7, [\d.]+m?s\]\n$`, r.stderr)
+	r = script(t, "exit 7", ":quit", "echo not run")
+	assert.Equal(t, 7, r.code)
+	assert.Empty(t, r.stdout)
+	assert.Zero(t, script(t).code)
+}
+
+func TestReplSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		":nonsense":           "there is no :nonsense; :help lists what there is",
+		":check":              "use :check PID",
+		":check 1":            "no job with pid 1",
+		":wait x":             "use :wait PID REGEXP",
+		":wait 1 (":           "error parsing regexp",
+		":kill":               "use :kill PID or :kill all",
+		":detach":             "no command is running",
+		":cd /nowhere":        "no such file",
+		":dialect nonsense":   "unknown dialect",
+		":call bash {}":       "choose a dialect first",
+		"printf '\\x00' \x00": "NUL byte",
+	} {
+		r := script(t, line)
+		assert.Equal(t, 1, r.code, line)
+		assert.Contains(t, r.stderr, "error: ", line)
+		assert.Contains(t, r.stderr, want, line)
+	}
+}
+
+func TestReplDirectives(t *testing.T) {
+	t.Parallel()
+	r := script(t, ":help")
+	for _, d := range directives() {
+		assert.Contains(t, r.stdout, "  "+d.name+" ")
+	}
+	r = script(t, ":cd /", "pwd", ":cd usr", ":cd", "pwd", ":cd ~")
+	assert.Equal(t, "/\n/usr\n/usr\n", r.stdout)
+	r = script(t, ":jobs")
+	assert.Equal(t, "no jobs\n", r.stdout)
+}
+
+var jobLine = regexp.MustCompile(`\[job (\d+) goes on in the background; see :check, :wait and :kill\]`)
+
+func TestReplDetachesAndKills(t *testing.T) {
+	t.Parallel()
+	s := startRepl(t)
+	s.send("echo up; " + endless)
+	s.expect("up\n")
+	s.send(":detach")
+	pid := s.expectMatch(jobLine)
+	s.send(":jobs")
+	s.expectMatch(regexp.MustCompile(`PID +STATUS +AGE +OUTPUT +COMMAND\n` + pid + ` +running +\d+s +3 B +echo up; ` + endless + "\n"))
+	s.send(":check " + pid)
+	s.expectMatch(regexp.MustCompile(`\[job ` + pid + `: (running), `))
+	s.send(":kill " + pid)
+	s.expectMatch(regexp.MustCompile(`\[job ` + pid + `: (killed), exit code 143 \(SIGTERM\), `))
+	number, err := strconv.Atoi(pid)
+	require.NoError(t, err)
+	gone(t, number)
+	s.send(":jobs")
+	s.expect("no jobs\n")
+	assert.Zero(t, s.leave())
+}
+
+func TestReplWaitsForOutput(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	s := startRepl(t)
+	s.send("echo first; " + g.wait() + "; echo listening on :80; " + endless)
+	s.expect("first\n")
+	s.send(":detach")
+	pid := s.expectMatch(jobLine)
+	s.send(":wait " + pid + " listening on")
+	g.open(t)
+	before := s.expect("listening on :80\n[job " + pid + ": running, ")
+	assert.NotContains(t, before, "first", "it was shown before the detach")
+	s.send(":kill all")
+	s.expect("[job " + pid + ": killed")
+	assert.Zero(t, s.leave())
+}
+
+func TestReplKeepsWhatACommandLeavesRunning(t *testing.T) {
+	t.Parallel()
+	s := startRepl(t)
+	s.send(endless + " & echo $!")
+	child := s.expectMatch(regexp.MustCompile(`(\d+)\n`))
+	pid := s.expectMatch(regexp.MustCompile(`\[left running, as job (\d+): ` + child + ` .+\]`))
+	s.send(":jobs")
+	s.expectMatch(regexp.MustCompile(pid + ` +completed, (1) left `))
+	assert.Zero(t, s.leave())
+	number, err := strconv.Atoi(child)
+	require.NoError(t, err)
+	gone(t, number)
+}
+
+func TestReplSurvivesAnInterrupt(t *testing.T) {
+	t.Parallel()
+	s := startRepl(t)
+	s.send("setsid " + endless + " & echo $!; wait")
+	child := s.expectMatch(regexp.MustCompile(`(\d+)\n`))
+	require.NoError(t, s.cmd.Process.Signal(os.Interrupt))
+	s.expect("[killed, exit code 130 (SIGINT), ")
+	number, err := strconv.Atoi(child)
+	require.NoError(t, err)
+	gone(t, number)
+	s.send("echo still here")
+	s.expect("still here\n")
+	assert.Zero(t, s.leave())
+}
+
+func TestReplEndsWithASignal(t *testing.T) {
+	t.Parallel()
+	s := startRepl(t)
+	s.send("echo $$; " + endless)
+	pid := s.expectMatch(regexp.MustCompile(`(\d+)\n`))
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	assert.Equal(t, 143, s.wait())
+	number, err := strconv.Atoi(pid)
+	require.NoError(t, err)
+	gone(t, number)
+}
+
+func TestReplEndsWhenNobodyReads(t *testing.T) {
+	t.Parallel()
+	s := startRepl(t)
+	s.out.Close()
+	s.send("echo into the void")
+	assert.Equal(t, 141, s.wait())
+}
+
+func TestReplShowsWhatAModelSees(t *testing.T) {
+	t.Parallel()
+	r := script(t, ":dialect", ":dialect bash-id", "echo hello", "exit 3", ":call bash {}", ":dialect", ":dialect off", "echo plain")
+	assert.Contains(t, r.stdout, "  check-pid\n  mode\n  task-id\n  bash-id\n")
+	assert.Contains(t, r.stdout, "stdout:\nhello\n\nexit code: 0\n")
+	assert.Contains(t, r.stdout, "exit code: 3\n")
+	assert.Contains(t, r.stdout, "command is missing")
+	assert.Contains(t, r.stdout, "* bash-id\n")
+	assert.True(t, strings.HasSuffix(r.stdout, "plain\n"))
+}
+
+// replSession is a repl that a test talks to.
+type replSession struct {
+	*conversation
+	in io.WriteCloser
+}
+
+func startRepl(t *testing.T) *replSession {
+	t.Helper()
+	cmd := program(t, "host-example", "repl")
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	cmd.Stdout, cmd.Stderr = write, write
+	require.NoError(t, cmd.Start())
+	write.Close()
+	return &replSession{converse(t, cmd, read), in}
+}
+
+func (s *replSession) send(line string) {
+	s.t.Helper()
+	_, err := io.WriteString(s.in, line+"\n")
+	require.NoError(s.t, err)
+}
+
+// leave ends the input and returns the exit code.
+func (s *replSession) leave() int {
+	s.in.Close()
+	return s.wait()
+}

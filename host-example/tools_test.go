@@ -1,0 +1,40 @@
+package main
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared/tool"
+)
+
+func TestToolsPrintsDefinitions(t *testing.T) {
+	t.Parallel()
+	for _, dialect := range tool.Dialects() {
+		r := host(t, "tools", "-dialect", string(dialect))
+		assert.Zero(t, r.code, r.stderr)
+		var definitions []struct {
+			Name        string         `json:"name"`
+			Description string         `json:"description"`
+			InputSchema map[string]any `json:"input_schema"`
+		}
+		require.NoError(t, json.Unmarshal([]byte(r.stdout), &definitions))
+		require.NotEmpty(t, definitions)
+		assert.Equal(t, "bash", definitions[0].Name)
+		for _, d := range definitions {
+			assert.NotEmpty(t, d.Description)
+			assert.Equal(t, "object", d.InputSchema["type"])
+			assert.Equal(t, false, d.InputSchema["additionalProperties"])
+		}
+	}
+	r := host(t, "tools", "-dialect", "nonsense")
+	assert.Equal(t, usageError, r.code)
+	assert.Contains(t, r.stderr, `unknown dialect "nonsense"`)
+}
+
+func TestToolsNamesTheDirectory(t *testing.T) {
+	t.Parallel()
+	assert.Contains(t, host(t, "tools", "-dialect", "mode", "-dir", "/usr").stdout, "<pwd>/usr</pwd>")
+}

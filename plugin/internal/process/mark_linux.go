@@ -1,0 +1,41 @@
+package process
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// The mark of a process is its soft limit on file locks. Linux keeps that
+// limit for every process and has not acted on it since 2.4: a number there
+// does no harm, goes from parent to child, and stays with a process that
+// clears its environment, moves to another session and loses its parent.
+const (
+	markLimit = 10 // RLIMIT_LOCKS
+	markLine  = "Max file locks"
+)
+
+// marked calls fork while this process carries m, so that the child does.
+func marked(m uint64, fork func()) {
+	var old unix.Rlimit
+	if unix.Prlimit(0, markLimit, nil, &old) == nil && m <= old.Max {
+		_ = unix.Prlimit(0, markLimit, &unix.Rlimit{Cur: m, Max: old.Max}, nil)
+		defer func() { _ = unix.Prlimit(0, markLimit, &old, nil) }()
+	}
+	fork()
+}
+
+// markOf returns a process's mark, 0 where it has none.
+func markOf(pid int) uint64 {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
+	_, rest, _ := bytes.Cut(text, []byte(markLine))
+	fields := bytes.Fields(rest)
+	if len(fields) == 0 {
+		return 0
+	}
+	m, _ := strconv.ParseUint(string(fields[0]), 10, 64) // "unlimited" is none
+	return m
+}

@@ -1,0 +1,54 @@
+package tool_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"bashplugin/shared"
+	"bashplugin/shared/tool"
+)
+
+func Example() {
+	ctx := context.Background()
+	bash, err := shared.Launch(ctx, shared.LaunchConfig{Path: pluginPath})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer bash.Close()
+	tools, err := tool.New(tool.BashID, bash, tool.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer tools.Close()
+
+	// What the model is offered.
+	for _, definition := range tools.Definitions() {
+		fmt.Println(definition.Name)
+	}
+	// What it calls, and what it is told.
+	for _, arguments := range []string{
+		`{"command":"echo hello; echo oops >&2; exit 3"}`,
+		`{"comand":"echo hello"}`,
+	} {
+		answer := tools.Call(ctx, tool.Call{Name: "bash", Arguments: json.RawMessage(arguments)})
+		fmt.Printf("\n%s\n", answer.Text)
+	}
+	// Output:
+	// bash
+	// bash_output
+	// kill_bash
+	//
+	// stdout:
+	// hello
+	//
+	// stderr:
+	// oops
+	//
+	// exit code: 3
+	//
+	// invalid arguments: there is no argument "comand"
+	// Usage: bash {"command": string, "timeout"?: integer, "run_in_background"?: boolean}
+}
