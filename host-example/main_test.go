@@ -43,10 +43,18 @@ func testMain(m *testing.M) int {
 			return 1
 		}
 	}
+	races := filepath.Join(programs, "race")
+	os.Setenv("GORACE", "atexit_sleep_ms=0 log_path="+races) // of programs built for it
 	code := m.Run()
+	reports, _ := filepath.Glob(races + ".*") // a file a process
+	for _, report := range reports {
+		text, _ := os.ReadFile(report)
+		fmt.Fprintf(os.Stderr, "%s\n", text)
+		code = 1
+	}
 	if left, _ := filepath.Glob(filepath.Join(programs, "bash-plugin-run-*")); len(left) > 0 {
 		fmt.Fprintln(os.Stderr, "a plugin left its socket behind:", left)
-		return 1
+		code = 1
 	}
 	return code
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -36,14 +37,18 @@ type session struct {
 func serve(f *flags) error {
 	surviveBrokenPipes()
 	closeInherited()
+	host := os.Getppid()
+	if hostLeft() {
+		return errors.New("the host is gone")
+	}
 	s := &session{hostGone: make(chan struct{})}
 	s.log = hclog.New(&hclog.LoggerOptions{Name: "bash-plugin", Level: hclog.LevelFromString(f.logLevel), Output: os.Stderr, JSONFormat: true})
-	if err := s.open(f, os.Getppid()); err != nil {
+	if err := s.open(f, host); err != nil {
 		s.log.Error("cannot start", "error", err)
 		fmt.Fprintln(os.Stderr, "bash-plugin:", err)
 		return err
 	}
-	go s.watchHost()
+	go s.watchHost(host)
 	go s.watchSignals()
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig: shared.Handshake,
@@ -54,6 +59,15 @@ func serve(f *flags) error {
 		Logger: s.log,
 	})
 	return s.end()
+}
+
+// hostLeft reports whether nobody reads this process's stdout any more: a host
+// does for as long as it lives. Where one does, this process's parent of before
+// is still the host.
+func hostLeft() bool {
+	stdout := []unix.PollFd{{Fd: int32(os.Stdout.Fd())}}
+	n, err := unix.Poll(stdout, 0)
+	return err == nil && n > 0
 }
 
 // surviveBrokenPipes keeps a write to a dead host's pipes from killing what
@@ -91,10 +105,10 @@ func (s *session) open(f *flags, host int) error {
 
 // watchHost ends the session when the host is gone: when its process has
 // ended, or when the connection that it had made has.
-func (s *session) watchHost() {
+func (s *session) watchHost(host int) {
 	ended := make(chan struct{})
 	go func() {
-		process.AwaitParent()
+		process.AwaitParent(host)
 		close(ended)
 	}()
 	select {

@@ -83,6 +83,22 @@ func (cfg *LaunchConfig) complete() error {
 	if cfg.MaxLogBytes < 0 || cfg.MaxSessionLogBytes < 0 {
 		return &Error{CodeInvalid, "LaunchConfig.MaxLogBytes and MaxSessionLogBytes must not be negative: use 0 for the defaults"}
 	}
+	if err := cfg.checkEnv(); err != nil {
+		return err
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = hclog.NewNullLogger()
+	}
+	if cfg.StartTimeout < 0 {
+		return &Error{CodeInvalid, fmt.Sprintf("LaunchConfig.StartTimeout is %v: use 0 for %v, or a positive duration", cfg.StartTimeout, DefaultStartTimeout)}
+	}
+	if cfg.StartTimeout == 0 {
+		cfg.StartTimeout = DefaultStartTimeout
+	}
+	return nil
+}
+
+func (cfg *LaunchConfig) checkEnv() error {
 	for i, entry := range cfg.Env {
 		if strings.IndexByte(entry, '=') <= 0 {
 			return &Error{CodeInvalid, fmt.Sprintf("LaunchConfig.Env has %q: use KEY=VALUE", entry)}
@@ -95,15 +111,6 @@ func (cfg *LaunchConfig) complete() error {
 		if _, err := filepath.Match(glob, ""); err != nil || strings.Contains(glob, ",") {
 			return &Error{CodeInvalid, fmt.Sprintf("LaunchConfig.DropEnv has %q: use a variable's name or a glob", glob)}
 		}
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = hclog.NewNullLogger()
-	}
-	if cfg.StartTimeout < 0 {
-		return &Error{CodeInvalid, fmt.Sprintf("LaunchConfig.StartTimeout is %v: use 0 for %v, or a positive duration", cfg.StartTimeout, DefaultStartTimeout)}
-	}
-	if cfg.StartTimeout == 0 {
-		cfg.StartTimeout = DefaultStartTimeout
 	}
 	return nil
 }
@@ -232,7 +239,7 @@ func (cfg *LaunchConfig) start(ctx context.Context, stop <-chan struct{}) (*sess
 	}
 	kill()
 	go func() {
-		<-connected // its error is nobody's any more
+		cfg.Logger.Debug("gave up a start", "error", <-connected)
 		s.bury()
 	}()
 	isClosedWithin(s.ended, lastPatience)

@@ -12,6 +12,10 @@ import (
 var pluginPath string
 
 func TestMain(m *testing.M) {
+	if orders := os.Getenv(faultHostEnv); orders != "" {
+		runFaultHost(orders)
+		return
+	}
 	os.Exit(plugintest.Main(func(dir string) int {
 		pluginPath = filepath.Join(dir, "bash-plugin")
 		return m.Run()

@@ -79,12 +79,12 @@ func (ps parameters) complete(args arguments) error {
 
 // parse checks a valid JSON value. A null that stands for nothing is nil.
 func (p parameter) parse(value []byte) (any, error) {
-	switch kind := kindOf(value); {
-	case kind == "null" && p.nullable:
+	switch given := kindOf(value); {
+	case given == "null" && p.nullable:
 		return nil, nil
-	case kind == "null" && !p.required:
+	case given == "null" && !p.required:
 		return nil, fmt.Errorf("%s is null: give %s, or leave it out", p.name, p.article())
-	case kind != string(p.kind) && (kind != "number" || p.kind != integerKind):
+	case given != string(p.kind) && (given != "number" || p.kind != integerKind):
 		return nil, fmt.Errorf("%s is %s: give %s", p.name, describe(value), p.article())
 	}
 	switch p.kind {

@@ -73,7 +73,7 @@ func outcome(r *shared.Result) string {
 	case r.Status == shared.StatusCompleted:
 		return "background process completed"
 	case r.Status == shared.StatusKilled && r.Cause == shared.CauseTimeout:
-		return "background process killed: it ran for " + seconds(backgroundModeTimeout)
+		return "background process killed: it ran for 24 hours"
 	case r.Status == shared.StatusKilled && r.Cause == shared.CauseClose:
 		return "background process killed: the session was closed"
 	case r.Status == shared.StatusKilled:

@@ -220,12 +220,15 @@ func (d *taskID) kill(ctx context.Context, args arguments, _ io.Writer) Answer {
 }
 
 func (d *taskID) failed(id string, err error) Answer {
-	text := "no result: " + err.Error()
-	if errors.Is(err, shared.ErrNotFound) {
+	text := fmt.Sprintf("Task %s is lost: %v", shorten(oneLine(id), maxQuoted), err)
+	switch {
+	case errors.Is(err, shared.ErrCrashed):
+	case !errors.Is(err, shared.ErrNotFound):
+		text = "no result: " + err.Error()
+	case d.tasks.find(id).id == "":
 		text = fmt.Sprintf("Task %s not found. %s", shorten(oneLine(id), maxQuoted), d.tasks.known())
-	}
-	if errors.Is(err, shared.ErrCrashed) && d.tasks.find(id).id != "" {
-		text = fmt.Sprintf("Task %s is lost: %v", id, err)
+	default:
+		text = fmt.Sprintf("Task %s not found: it has ended and its output is not kept any more.", id)
 	}
 	return Answer{Text: text, IsError: true, Err: err}
 }

@@ -2,9 +2,11 @@ package tool_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,6 +98,36 @@ func TestKillOfAnEvictedJobIsNoError(t *testing.T) {
 	assert.Equal(t, "Process "+id+" is not running any more.", answer.Text)
 }
 
+func TestOutputOfAnEvictedJobIsNotFound(t *testing.T) {
+	for dialect, want := range map[tool.Dialect]string{
+		tool.TaskID: "Task <id> not found: it has ended and its output is not kept any more.",
+		tool.BashID: "BASH_NOT_FOUND: the background process <id> has ended and its output is not kept any more.",
+	} {
+		bash := jobs(counter())
+		a := newAgentOver(t, dialect, bash)
+		id := a.run(startArgs).ID
+		bash.check = nil // it knows no job
+		answer := a.use("bash_output", args{map[tool.Dialect]string{tool.TaskID: "task_id", tool.BashID: "bash_id"}[dialect]: id})
+		assert.ErrorIs(t, answer.Err, shared.ErrNotFound)
+		assert.Equal(t, strings.ReplaceAll(want, "<id>", id), answer.Text)
+	}
+}
+
+func TestTheJobsOfACrashedPluginAreLost(t *testing.T) {
+	lost := errors.Join(&shared.Error{Code: shared.CodeNotFound, Message: "job 1 was ended when the plugin crashed; its output is in /log/1"}, shared.ErrCrashed)
+	for dialect, want := range map[tool.Dialect]string{
+		tool.TaskID: "Task <id> is lost: job 1 was ended when the plugin crashed; its output is in /log/1",
+		tool.BashID: "BASH_NOT_FOUND: job 1 was ended when the plugin crashed; its output is in /log/1",
+	} {
+		bash := jobs(counter())
+		a := newAgentOver(t, dialect, bash)
+		id := a.run(startArgs).ID
+		bash.check = broken(lost).check
+		answer := a.use("bash_output", args{map[tool.Dialect]string{tool.TaskID: "task_id", tool.BashID: "bash_id"}[dialect]: id})
+		assert.True(t, strings.HasPrefix(answer.Text, strings.ReplaceAll(want, "<id>", id)), answer.Text)
+	}
+}
+
 func TestAStuckProcessIsAnError(t *testing.T) {
 	bash := jobs(counter())
 	bash.kill = bash.check2()
@@ -121,7 +153,7 @@ func TestModeEndingWithoutAnAccount(t *testing.T) {
 		"plugin gone": {broken(shared.ErrCrashed).check, "\n\n[background process error: the plugin crashed]\n"},
 		"closed":      {broken(shared.ErrClosed).check, "\n\n[background process killed: the session was closed]\n"},
 		"forgotten":   {nil, "\n\n[background process killed]\n"},
-		"timed out":   {always(&shared.Result{Status: shared.StatusKilled, Cause: shared.CauseTimeout}).check, "\n\n[background process killed: it ran for 86400s]\n"},
+		"timed out":   {always(&shared.Result{Status: shared.StatusKilled, Cause: shared.CauseTimeout}).check, "\n\n[background process killed: it ran for 24 hours]\n"},
 		"closing":     {always(&shared.Result{Status: shared.StatusKilled, Cause: shared.CauseClose}).check, "\n\n[background process killed: the session was closed]\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -42,7 +42,7 @@ func (b *bench) growthOfOutput() error {
 			}
 			times = append(times, time.Since(start))
 			if r.Stdout.Path != "" {
-				os.Remove(r.Stdout.Path)
+				_ = os.Remove(r.Stdout.Path) // to free the disk
 			}
 		}
 		peak, err := memory(pid, "VmHWM")

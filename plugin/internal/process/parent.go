@@ -2,9 +2,9 @@ package process
 
 import "os"
 
-// AwaitParent returns when the process that started this one has ended.
-func AwaitParent() {
-	parent := os.Getppid()
+// AwaitParent returns when parent, which is or was this process's parent, has
+// ended.
+func AwaitParent(parent int) {
 	p, err := stat(parent)
 	if err == nil && os.Getppid() == parent {
 		awaitExit(p)

@@ -1,0 +1,225 @@
+package shared_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"bashplugin/shared"
+)
+
+// Calls to a stopped plugin return when their contexts end, and once it goes
+// on it is as good as before.
+func TestFaultStoppedPluginGoesOn(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	job := background(t, bash, "echo up; "+forever).PID
+	awaitText(t, bash, job, "up")
+	faultStop(t, bash.PluginPID())
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	var calls []<-chan outcome
+	for _, call := range []func() (*shared.Result, error){
+		func() (*shared.Result, error) { return bash.Execute(ctx, shared.ExecuteRequest{Command: "true"}) },
+		func() (*shared.Result, error) {
+			return bash.Check(ctx, shared.CheckRequest{PID: job, Wait: time.Hour})
+		},
+		func() (*shared.Result, error) { return bash.Kill(ctx, shared.KillRequest{PID: job + 1}) },
+	} {
+		calls = append(calls, start(call))
+	}
+	for _, call := range calls {
+		assert.ErrorIs(t, await(t, call).err, context.DeadlineExceeded)
+	}
+	require.NoError(t, unix.Kill(bash.PluginPID(), unix.SIGCONT))
+	assert.Equal(t, "well\n", run(t, bash, "echo well").Stdout.Content)
+	assert.Equal(t, "up\n", kill(t, bash, job).Stdout.Content)
+}
+
+// A stopped plugin is replaced once it has not answered for long, even where
+// the caller has no deadline.
+func TestFaultStoppedPluginIsReplaced(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes the 20 s that a plugin has to answer")
+	}
+	t.Parallel()
+	bash := launch(t)
+	crowd := newFaultCrowd(t)
+	background(t, bash, crowd.command(`setsid bash -c "$p"`))
+	plugin := bash.PluginPID()
+	pids := append(crowd.await(1), plugin)
+	faultStop(t, plugin)
+	_, err := bash.Check(t.Context(), shared.CheckRequest{PID: shared.AllJobs})
+	requireCode(t, err, shared.ErrCrashed)
+	assert.Equal(t, "back\n", run(t, bash, "echo back").Stdout.Content)
+	crowd.awaitGone()
+	awaitDeath(t, pids...)
+}
+
+func TestFaultStoppedCommand(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	crowd := newFaultCrowd(t)
+	text := crowd.command("echo before; echo $$ >&9; kill -STOP $$; echo after")
+	t.Run("detached at its timeout, it goes on later", func(t *testing.T) {
+		r := execute(t, bash, shared.ExecuteRequest{Command: text, Timeout: 100 * time.Millisecond})
+		require.Equal(t, shared.StatusRunning, r.Status)
+		assert.Equal(t, "before\n", r.Stdout.Content)
+		require.NoError(t, unix.Kill(r.PID, unix.SIGCONT))
+		assert.Equal(t, "before\nafter\n", awaitEnd(t, bash, r.PID).Stdout.Content)
+	})
+	t.Run("killed at its timeout", func(t *testing.T) {
+		r := execute(t, bash, shared.ExecuteRequest{Command: text, Mode: shared.ModeTerminate, Timeout: 100 * time.Millisecond})
+		assert.Equal(t, shared.CauseTimeout, r.Cause)
+		assert.Equal(t, "before\n", r.Stdout.Content)
+	})
+	t.Run("killed", func(t *testing.T) {
+		r := execute(t, bash, shared.ExecuteRequest{Command: text, Mode: shared.ModeBackground})
+		crowd.await(3)
+		assert.Equal(t, "before\n", kill(t, bash, r.PID).Stdout.Content)
+	})
+	crowd.awaitGone()
+}
+
+func TestFaultCommandWithoutOutputs(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	r := execute(t, bash, shared.ExecuteRequest{Command: "echo last; exec >&- 2>&-; " + forever, Timeout: 100 * time.Millisecond})
+	require.Equal(t, shared.StatusRunning, r.Status)
+	assert.Equal(t, "last\n", r.Stdout.Content)
+	assert.True(t, alive(r.PID))
+	r = kill(t, bash, r.PID)
+	assert.Equal(t, shared.CauseKill, r.Cause)
+	assert.False(t, alive(r.PID))
+
+	r = execute(t, bash, shared.ExecuteRequest{Command: "exec >&- 2>&-; sleep 0.2; exit 5"})
+	assert.Equal(t, 5, r.ExitCode, "the end of the outputs is not the end of the command")
+	assert.Greater(t, r.Duration, 150*time.Millisecond)
+}
+
+// Commands that never stop writing, with nobody reading, hold up neither their
+// own timeout nor other calls.
+func TestFaultNeverEndingWriters(t *testing.T) {
+	t.Parallel()
+	bash := launchWith(t, shared.LaunchConfig{MaxLogBytes: 1 << 20})
+	stuck := make(chan struct{})
+	defer close(stuck)
+	var calls []<-chan outcome
+	for _, command := range []string{"yes", "yes >&2", "tr '\\0' '\\r' </dev/zero", "setsid yes & setsid yes & wait", "cat /dev/urandom"} {
+		calls = append(calls, startExecute(t.Context(), bash, shared.ExecuteRequest{
+			Command: command, Mode: shared.ModeTerminate, Timeout: 500 * time.Millisecond,
+			Stdout: faultStuckWriter(stuck), Stderr: faultStuckWriter(stuck),
+		}))
+	}
+	var others faultTimes
+	for i := range 20 {
+		begin := time.Now()
+		assert.Equal(t, fmt.Sprintln(i), run(t, bash, fmt.Sprint("echo ", i)).Stdout.Content)
+		others.add(time.Since(begin))
+	}
+	for _, call := range calls {
+		done := await(t, call)
+		require.NoError(t, done.err)
+		assert.Equal(t, shared.CauseTimeout, done.result.Cause)
+		assert.Less(t, done.result.Duration, hang/2)
+	}
+	others.log(t, "a call beside five never-ending writers, on a loaded machine")
+}
+
+// faultStuckWriter never returns from Write until it is closed.
+type faultStuckWriter <-chan struct{}
+
+func (w faultStuckWriter) Write(p []byte) (int, error) {
+	<-w
+	return len(p), nil
+}
+
+// Close within 5 s, whatever is stuck.
+func TestFaultCloseIsBounded(t *testing.T) {
+	stuck := make(chan struct{})
+	t.Cleanup(func() { close(stuck) })
+	for name, trouble := range map[string]func(*testing.T, *shared.Client){
+		"commands that ignore signals": func(t *testing.T, bash *shared.Client) {
+			for range 10 {
+				execute(t, bash, shared.ExecuteRequest{Command: "trap '' TERM INT HUP; while :; do sleep 1000; done", Mode: shared.ModeBackground})
+			}
+		},
+		"writers and stuck readers": func(t *testing.T, bash *shared.Client) {
+			for range 3 {
+				execute(t, bash, shared.ExecuteRequest{Command: "yes", Mode: shared.ModeBackground, Stdout: faultStuckWriter(stuck)})
+			}
+		},
+		"a stopped plugin": func(t *testing.T, bash *shared.Client) { faultStop(t, bash.PluginPID()) },
+		"a stopped plugin with commands": func(t *testing.T, bash *shared.Client) {
+			for range 10 {
+				execute(t, bash, shared.ExecuteRequest{Command: "setsid yes & trap '' TERM; yes", Mode: shared.ModeBackground})
+			}
+			faultStop(t, bash.PluginPID())
+		},
+		"a killed guardian": func(t *testing.T, bash *shared.Client) {
+			execute(t, bash, shared.ExecuteRequest{Command: forever, Mode: shared.ModeBackground})
+			require.NoError(t, unix.Kill(faultGuardian(t, bash.PluginPID()), unix.SIGKILL))
+		},
+		"calls under way": func(t *testing.T, bash *shared.Client) {
+			for range 20 {
+				startExecute(t.Context(), bash, shared.ExecuteRequest{Command: forever})
+			}
+			startExecute(t.Context(), bash, shared.ExecuteRequest{Command: "yes", Stdout: faultStuckWriter(stuck)})
+			time.Sleep(50 * time.Millisecond) // some have begun, some not
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: pluginPath, LogDir: t.TempDir(), MaxLogBytes: 1 << 20})
+			require.NoError(t, err)
+			plugin := bash.PluginPID()
+			trouble(t, bash)
+			var children []int
+			for _, pid := range faultChildren(t, plugin) {
+				if pid != 0 {
+					children = append(children, pid)
+				}
+			}
+			took := faultClose(t, bash)
+			t.Logf("Close with %s: %v", name, took.Round(time.Millisecond))
+			awaitDeath(t, append(children, plugin)...)
+		})
+	}
+}
+
+// Close does not wait for a plugin that is just being started again and never
+// gets ready.
+func TestFaultCloseDuringAStuckStart(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir() + "/plugin"
+	require.NoError(t, unix.Symlink(pluginPath, path))
+	bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: path, LogDir: t.TempDir(), StartTimeout: hang})
+	require.NoError(t, err)
+	require.NoError(t, unix.Unlink(path))
+	pids := t.TempDir() + "/pids"
+	require.NoError(t, unix.Symlink(script(t, "echo $$ >"+pids+"; exec sleep 1000"), path))
+	crash(t, bash)
+	call := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: "true"})
+	starting := number(t, awaitFile(t, pids))
+	took := faultClose(t, bash)
+	assert.Less(t, took, 5*time.Second)
+	requireErrorIsOneOf(t, await(t, call).err, shared.ErrClosed, shared.ErrStart)
+	awaitDeath(t, starting)
+}
+
+// A writer that is slow loses live bytes, never the command's time or its log.
+func TestFaultSlowLiveReader(t *testing.T) {
+	t.Parallel()
+	stuck := make(chan struct{})
+	defer close(stuck)
+	bash := launch(t)
+	r := execute(t, bash, shared.ExecuteRequest{Command: "seq 1000000", Stdout: faultStuckWriter(stuck)})
+	assert.EqualValues(t, 1000000, r.Stdout.TotalLines)
+	assert.Equal(t, 1000000, strings.Count(readFile(t, r.Stdout.Path), "\n"))
+}

@@ -1,0 +1,168 @@
+package shared_test
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"bashplugin/shared"
+)
+
+// faults are the ways in which a session dies.
+var faults = map[string]func(*faultHost){
+	"host killed":              func(h *faultHost) { _ = h.cmd.Process.Kill() },
+	"host terminated":          func(h *faultHost) { _ = h.cmd.Process.Signal(syscall.SIGTERM) },
+	"host panics":              func(h *faultHost) { h.tell("panic") },
+	"host exits without Close": func(h *faultHost) { h.tell("exit") },
+	"plugin killed":            func(h *faultHost) { _ = unix.Kill(h.plugin, unix.SIGKILL) },
+	"plugin aborted":           func(h *faultHost) { _ = unix.Kill(h.plugin, unix.SIGABRT) },
+	"plugin terminated":        func(h *faultHost) { _ = unix.Kill(h.plugin, unix.SIGTERM) },
+	"both killed at once": func(h *faultHost) {
+		_ = unix.Kill(h.plugin, unix.SIGKILL)
+		_ = h.cmd.Process.Kill()
+	},
+	"host killed, plugin stopped": func(h *faultHost) {
+		_ = unix.Kill(h.plugin, unix.SIGSTOP)
+		_ = h.cmd.Process.Kill()
+	},
+	"guardian killed, then the host": func(h *faultHost) {
+		_ = unix.Kill(faultGuardian(h.t, h.plugin), unix.SIGKILL)
+		_ = h.cmd.Process.Kill()
+	},
+	"socket folder removed, host killed": func(h *faultHost) {
+		for _, folder := range h.socketFolders() {
+			_ = os.RemoveAll(folder)
+		}
+		_ = h.cmd.Process.Kill()
+	},
+	"host closes": func(h *faultHost) { h.tell("close") },
+}
+
+func (h *faultHost) socketFolders() []string {
+	folders, err := filepath.Glob(filepath.Join(h.temp, "bash-plugin-run-*"))
+	require.NoError(h.t, err)
+	return folders
+}
+
+// However a session dies, every process of it is gone, and its socket with it.
+func TestFaultsLeaveNothing(t *testing.T) {
+	for name, fault := range faults {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var clean faultTimes
+			for range faultRounds() {
+				crowd := newFaultCrowd(t)
+				h := startFaultHost(t, faultHostOrders{Commands: crowd.treeCommands()})
+				pids := append(crowd.await(len(faultTrees)), h.plugin, faultGuardian(t, h.plugin))
+				require.NotEmpty(t, h.socketFolders())
+				begin := time.Now()
+				fault(h)
+				crowd.awaitGone()
+				clean.add(time.Since(begin))
+				awaitDeath(t, append(pids, h.pids...)...)
+				eventually(t, "no socket", func() bool { return len(h.socketFolders()) == 0 })
+				if strings.HasPrefix(name, "host") || strings.HasPrefix(name, "both") {
+					_ = h.cmd.Wait()
+				}
+			}
+			clean.log(t, "until every process is gone after "+name)
+		})
+	}
+}
+
+// A host that dies is noticed at once: commands are asked to end.
+func TestFaultsAreNoticed(t *testing.T) {
+	t.Parallel()
+	var noticed faultTimes
+	for range 3 * faultRounds() {
+		crowd := newFaultCrowd(t)
+		h := startFaultHost(t, faultHostOrders{Commands: []string{
+			crowd.command(`trap 'echo 0 >&9; exit' TERM; echo $$ >&9; while :; do read -t 1000 <> <(:); done`),
+		}})
+		crowd.await(1)
+		begin := time.Now()
+		require.NoError(t, h.cmd.Process.Kill())
+		crowd.await(2)
+		noticed.add(time.Since(begin))
+		crowd.awaitGone()
+	}
+	noticed.log(t, "from the host's SIGKILL to the commands' SIGTERM")
+}
+
+// A host that dies while it starts the plugin leaves nothing either.
+func TestFaultsDuringTheStart(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	for i := range 10 * faultRounds() {
+		temp := shortDir(t)
+		begin := "exec '" + pluginPath + "' -dir=/ & exec 1>&- 2>&-; sleep 0.0" + strconv.Itoa(i%5) + "; echo $! >" + temp + "/pid"
+		// The plugin's stdout is a pipe that nobody reads once the host is gone.
+		script := "(" + begin + ") | true"
+		r := run(t, bash, "export BASH_PLUGIN="+shared.Handshake.MagicCookieValue+" TMPDIR="+temp+"; setsid bash -c "+faultQuote(script)+"; :")
+		require.NotEqual(t, -1, r.ExitCode)
+		pid := number(t, awaitFile(t, filepath.Join(temp, "pid")))
+		awaitDeath(t, pid)
+		eventually(t, "no socket", func() bool {
+			folders, _ := filepath.Glob(filepath.Join(temp, "bash-plugin-run-*"))
+			return len(folders) == 0
+		})
+	}
+}
+
+func faultQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// When the plugin dies under a Client that lives, calls under way fail at once,
+// and the next one works.
+func TestFaultsUnderALiveHost(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	var failed, clean, back faultTimes
+	for range 3 * faultRounds() {
+		crowd := newFaultCrowd(t)
+		for _, command := range crowd.treeCommands() {
+			execute(t, bash, shared.ExecuteRequest{Command: command, Mode: shared.ModeBackground})
+		}
+		waiting := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: crowd.command(`bash -c "$p"`)})
+		pids := crowd.await(len(faultTrees) + 1)
+		plugin := bash.PluginPID()
+		begin := time.Now()
+		require.NoError(t, unix.Kill(plugin, unix.SIGKILL))
+		requireCode(t, await(t, waiting).err, shared.ErrCrashed)
+		failed.add(time.Since(begin))
+		begin = time.Now()
+		assert.Equal(t, "back\n", run(t, bash, "echo back").Stdout.Content)
+		back.add(time.Since(begin))
+		crowd.awaitGone()
+		clean.add(time.Since(begin))
+		awaitDeath(t, append(pids, plugin)...)
+	}
+	failed.log(t, "from the plugin's SIGKILL to ErrCrashed")
+	back.log(t, "the next call, on a fresh plugin")
+	clean.log(t, "until every process of the old plugin is gone")
+}
+
+// The plugin and its guardian killed at once: the fresh plugin works, and
+// nothing waits for what nobody ends.
+func TestFaultOfThePluginAndItsGuardian(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	job := background(t, bash, forever).PID
+	t.Cleanup(func() { _ = unix.Kill(job, unix.SIGKILL) })
+	plugin := bash.PluginPID()
+	guardian := faultGuardian(t, plugin)
+	require.NoError(t, unix.Kill(guardian, unix.SIGKILL))
+	require.NoError(t, unix.Kill(plugin, unix.SIGKILL))
+	awaitDeath(t, plugin, guardian)
+	assert.Equal(t, "back\n", run(t, bash, "echo back").Stdout.Content)
+	_, err := bash.Check(t.Context(), shared.CheckRequest{PID: job})
+	requireCode(t, err, shared.ErrNotFound)
+	assert.ErrorIs(t, err, shared.ErrCrashed)
+}
