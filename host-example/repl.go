@@ -97,6 +97,9 @@ func (s *shell) loop(ctx context.Context) error {
 	for ctx.Err() == nil {
 		line, err := s.console.line(s.prompt())
 		if errors.Is(err, io.EOF) {
+			if s.console.isTerminal() {
+				fmt.Fprintln(s.out) // below the prompt
+			}
 			break
 		}
 		if err != nil {
@@ -112,7 +115,6 @@ func (s *shell) loop(ctx context.Context) error {
 			fmt.Fprintf(s.err, "error: %v\n", err)
 		}
 	}
-	s.console.end()
 	return nil
 }
 

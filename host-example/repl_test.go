@@ -40,23 +40,31 @@ func TestReplExitsAsTheLastCommand(t *testing.T) {
 
 func TestReplSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	for line, want := range map[string]string{
-		":nonsense":           "there is no :nonsense; :help lists what there is",
-		":check":              "use :check PID",
-		":check 1":            "no job with pid 1",
-		":wait x":             "use :wait PID REGEXP",
-		":wait 1 (":           "error parsing regexp",
-		":kill":               "use :kill PID or :kill all",
-		":detach":             "no command is running",
-		":cd /nowhere":        "no such file",
-		":dialect nonsense":   "unknown dialect",
-		":call bash {}":       "choose a dialect first",
-		"printf '\\x00' \x00": "NUL byte",
-	} {
-		r := script(t, line)
-		assert.Equal(t, 1, r.code, line)
-		assert.Contains(t, r.stderr, "error: ", line)
-		assert.Contains(t, r.stderr, want, line)
+	wrong := [][2]string{
+		{":nonsense", "there is no :nonsense; :help lists what there is"},
+		{":check", "use :check PID"},
+		{":check 1", "no job with pid 1"},
+		{":wait x", "use :wait PID REGEXP"},
+		{":wait 1 (", "error parsing regexp"},
+		{":kill", "use :kill PID or :kill all"},
+		{":detach", "no command is running"},
+		{":cd /nowhere", "no such file"},
+		{":cd /dev/null", "is not a directory"},
+		{":dialect nonsense", "unknown dialect"},
+		{":call bash {}", "choose a dialect first"},
+		{"printf \x00", "NUL byte"},
+	}
+	var lines []string
+	for _, w := range wrong {
+		lines = append(lines, w[0])
+	}
+	r := script(t, lines...)
+	assert.Equal(t, 1, r.code)
+	said := strings.Split(strings.TrimSuffix(r.stderr, "\n"), "\n")
+	require.Len(t, said, len(wrong), r.stderr)
+	for i, w := range wrong {
+		assert.True(t, strings.HasPrefix(said[i], "error: "), said[i])
+		assert.Contains(t, said[i], w[1])
 	}
 }
 

@@ -110,13 +110,17 @@ func (l *Logs) open() error {
 	return nil
 }
 
-// privateDir makes dir with mode 0700 where it does not exist. The default
-// folder has a name that anybody can guess: there it also refuses one that
-// somebody else made.
+// privateDir makes dir with mode 0700 where it does not exist.
 func privateDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
+	return checkDir(dir)
+}
+
+// checkDir refuses a default folder that somebody else made: anybody can guess
+// its name. Any other folder is its user's choice.
+func checkDir(dir string) error {
 	if dir != DefaultLogDir() {
 		return nil
 	}

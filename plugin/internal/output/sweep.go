@@ -1,6 +1,7 @@
 package output
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -21,7 +22,12 @@ func lockSession(folder string, retention time.Duration) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	for range 1000 { // a sweep may be looking at it
+		if err = flock(lock); !errors.Is(err, syscall.EWOULDBLOCK) {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
 	if err == nil {
 		_, err = lock.WriteString(retention.String())
 	}
@@ -32,11 +38,18 @@ func lockSession(folder string, retention time.Duration) (*os.File, error) {
 	return lock, nil
 }
 
+func flock(file *os.File) error {
+	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+}
+
 // Sweep removes the folders that dead sessions left below dir ("": the
 // default folder) longer ago than their retention, and never a live session's.
 func Sweep(dir string) {
 	if dir == "" {
 		dir = DefaultLogDir()
+	}
+	if checkDir(dir) != nil {
+		return
 	}
 	folders, _ := filepath.Glob(filepath.Join(dir, sessionPrefix+"*"))
 	for _, folder := range folders {
@@ -57,7 +70,7 @@ func sweepSession(folder string, now time.Time) {
 		return
 	}
 	defer lock.Close()
-	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+	if flock(lock) != nil {
 		return
 	}
 	content, _ := io.ReadAll(io.LimitReader(lock, 64))

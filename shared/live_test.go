@@ -1,0 +1,82 @@
+package shared
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-plugin"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// ending is a writer that knows its end.
+type ending struct {
+	bytes.Buffer
+	ended chan struct{}
+}
+
+func newEnding() *ending { return &ending{ended: make(chan struct{})} }
+
+func (w *ending) EndOutput() { close(w.ended) }
+
+func (w *ending) await(t *testing.T) {
+	t.Helper()
+	select {
+	case <-w.ended:
+	case <-time.After(guard):
+		t.Fatal("nobody told the writer of the end")
+	}
+}
+
+func TestALiveWriterIsToldOfTheEnd(t *testing.T) {
+	more := make(chan struct{})
+	c := connect(t, &Plugin{Impl: scripted{execute: func(_ context.Context, req ExecuteRequest) (*Result, error) {
+		go func() {
+			<-more
+			_, _ = io.WriteString(req.Stdout, "later")
+			req.Stdout.(OutputEnder).EndOutput()
+			req.Stderr.(OutputEnder).EndOutput()
+		}()
+		return &Result{PID: 1, Status: StatusRunning}, nil
+	}}})
+	stdout, stderr := newEnding(), newEnding()
+	_, err := c.Execute(t.Context(), ExecuteRequest{Stdout: stdout, Stderr: stderr})
+	require.NoError(t, err)
+	select {
+	case <-stdout.ended:
+		t.Fatal("the job goes on")
+	default:
+	}
+	close(more)
+	stdout.await(t)
+	stderr.await(t)
+	assert.Equal(t, "later", stdout.String())
+}
+
+func TestALiveWriterIsToldOfTheEndOfTheConnection(t *testing.T) {
+	conn, _ := plugin.TestPluginRPCConn(t, plugin.PluginSet{PluginName: &Plugin{Impl: scripted{
+		execute: func(context.Context, ExecuteRequest) (*Result, error) {
+			return &Result{PID: 1, Status: StatusRunning}, nil
+		},
+	}}}, nil)
+	bash, err := conn.Dispense(PluginName)
+	require.NoError(t, err)
+	w := newEnding()
+	_, err = bash.(Bash).Execute(t.Context(), ExecuteRequest{Stdout: w})
+	require.NoError(t, err)
+	conn.Close()
+	w.await(t)
+}
+
+func TestALiveWriterIsToldOfTheEndWhereNothingWasStarted(t *testing.T) {
+	c := connect(t, &Plugin{Impl: scripted{execute: func(context.Context, ExecuteRequest) (*Result, error) {
+		return &Result{Status: StatusKilled, Cause: CauseCancel}, nil
+	}}})
+	w := newEnding()
+	_, err := c.Execute(t.Context(), ExecuteRequest{Stdout: w})
+	require.NoError(t, err)
+	w.await(t)
+}
