@@ -64,7 +64,7 @@ func (s *shell) answer(ctx context.Context, c tool.Call) error {
 	_, _ = s.attend(ctx, ahead, func(ctx context.Context) (*shared.Result, error) {
 		a = s.tools.Call(ctx, c)
 		return nil, nil
-	}, func(_ key, stop func()) { stop() })
+	}, stopCall)
 	s.console.end()
 	s.note(a.Result)
 	fmt.Fprintln(s.out, strings.TrimSuffix(a.Text, "\n"))

@@ -10,43 +10,31 @@ import (
 	"bashplugin/shared"
 )
 
-// quietLeftover is how long a command's last words may take where something
-// goes on that could write.
-const quietLeftover = 50 * time.Millisecond
-
 // execute runs a command as a job, so that it can be detached, and waits for
 // its end.
 func (s *shell) execute(ctx context.Context, command string) error {
-	out, err := newOutlet(s.out, s.failed), newOutlet(s.err, s.failed)
-	defer out.shut()
-	defer err.shut()
+	f := &foreground{shell: s, out: newOutlet(s.out, s.failed), err: newOutlet(s.err, s.failed)}
+	defer f.shut()
 	ahead := s.console.begin()
 	defer s.console.end()
-	started, failure := s.client.Execute(ctx, shared.ExecuteRequest{
-		Command: command, Mode: shared.ModeBackground, Dir: s.dir, Stdout: out, Stderr: err,
+	started, err := s.client.Execute(ctx, shared.ExecuteRequest{
+		Command: command, Mode: shared.ModeBackground, Dir: s.dir, Stdout: f.out, Stderr: f.err,
 	})
-	if failure != nil {
-		return failure
+	if err != nil {
+		return err
 	}
 	s.note(started)
-	result, failure := s.follow(ctx, started.PID, ahead)
-	if failure != nil || ctx.Err() != nil {
-		return failure
+	f.pid = started.PID
+	result, err := f.follow(ctx, ahead)
+	if err != nil || ctx.Err() != nil {
+		return err
 	}
+	f.shut()
+	s.console.end()
 	if result.Status == shared.StatusRunning {
-		out.shut()
-		err.shut()
-		s.console.end()
 		fmt.Fprintf(s.err, "[job %d goes on in the background; see :check, :wait and :kill]\n", result.PID)
 		return nil
 	}
-	quiet := quietEnd
-	if len(result.Leftover) > 0 {
-		quiet = quietLeftover
-	}
-	out.drain(ctx, quiet)
-	err.drain(ctx, quiet)
-	s.console.end()
 	return s.finish(ctx, result)
 }
 
@@ -73,28 +61,67 @@ func (s *shell) finish(ctx context.Context, r *shared.Result) error {
 // nothing is for Results whose output has been shown as it came.
 var nothing = shared.Limits{MaxLines: 1, MaxBytes: 1}
 
-// follow waits for the end of a job's bash. Ctrl-C kills the job; :detach ends
-// the waiting, and the Result says that the job is running.
-func (s *shell) follow(ctx context.Context, pid int, ahead []key) (*shared.Result, error) {
-	var killed chan account
-	result, err := s.attend(ctx, ahead, func(ctx context.Context) (*shared.Result, error) {
-		return s.client.Check(ctx, shared.CheckRequest{PID: pid, Wait: forever, Limits: nothing})
-	}, func(k key, stop func()) {
-		switch {
-		case k == keyDetach:
-			stop()
-		case killed == nil:
-			killed = make(chan account, 1)
-			go func() { killed <- s.kill(ctx, pid, syscall.SIGINT) }()
-		default:
-			go s.kill(ctx, pid, syscall.SIGKILL) // the first one tells the outcome
-		}
-	})
-	if killed != nil {
-		a := <-killed
+// foreground is the command that a person waits for.
+type foreground struct {
+	*shell
+	pid      int
+	out, err *outlet
+	killed   chan account // of the first Ctrl-C; nil: there was none
+}
+
+// shut shows nothing more.
+func (f *foreground) shut() {
+	f.out.shut()
+	f.err.shut()
+}
+
+// follow waits for the end of bash and of its output. Where it was detached,
+// the Result says that it is running.
+func (f *foreground) follow(ctx context.Context, ahead []key) (*shared.Result, error) {
+	result, err := f.attend(ctx, ahead, f.wait, f.press)
+	if f.killed != nil {
+		a := <-f.killed
 		return a.result, a.err
 	}
 	return result, err
+}
+
+// quietLeftover is how long a command's last words may take where something
+// goes on that could write.
+const quietLeftover = 50 * time.Millisecond
+
+func (f *foreground) wait(ctx context.Context) (*shared.Result, error) {
+	result, err := f.client.Check(ctx, shared.CheckRequest{PID: f.pid, Wait: forever, Limits: nothing})
+	if err != nil || result.Status == shared.StatusRunning {
+		return result, err
+	}
+	quiet := quietEnd
+	if len(result.Leftover) > 0 {
+		quiet = quietLeftover
+	}
+	f.out.drain(ctx, quiet)
+	f.err.drain(ctx, quiet)
+	return result, nil
+}
+
+// press detaches or kills the command. Another Ctrl-C is for one that takes
+// its time, or whose output does.
+func (f *foreground) press(ctx context.Context, k key, stop func()) {
+	switch {
+	case k == keyDetach:
+		stop()
+	case f.killed == nil:
+		f.killed = make(chan account, 1)
+		go func() { f.killed <- f.kill(ctx, syscall.SIGINT) }()
+	default:
+		f.shut()
+		go f.kill(ctx, syscall.SIGKILL) // the first one tells the outcome
+	}
+}
+
+func (f *foreground) kill(ctx context.Context, sig syscall.Signal) account {
+	result, err := f.client.Kill(ctx, shared.KillRequest{PID: f.pid, Signal: sig, Limits: nothing})
+	return account{result, err}
 }
 
 // forever is longer than anybody waits.
@@ -106,29 +133,24 @@ type account struct {
 	err    error
 }
 
-func (s *shell) kill(ctx context.Context, pid int, sig syscall.Signal) account {
-	result, err := s.client.Kill(ctx, shared.KillRequest{PID: pid, Signal: sig, Limits: nothing})
-	return account{result, err}
-}
-
 // tickTime is between two looks at the indicator.
 const tickTime = 200 * time.Millisecond
 
 // attend makes a call, and presses the keys that come in meanwhile. stop ends
 // the call's context.
-func (s *shell) attend(ctx context.Context, ahead []key, call func(context.Context) (*shared.Result, error), press func(k key, stop func())) (*shared.Result, error) {
-	ctx, stop := context.WithCancel(ctx)
+func (s *shell) attend(ctx context.Context, ahead []key, call func(context.Context) (*shared.Result, error), press func(ctx context.Context, k key, stop func())) (*shared.Result, error) {
+	calling, stop := context.WithCancel(ctx)
 	defer stop()
 	done := make(chan account, 1)
 	go func() {
-		result, err := call(ctx)
+		result, err := call(calling)
 		done <- account{result, err}
 	}()
 	ticker := time.NewTicker(tickTime)
 	defer ticker.Stop()
 	for {
 		for _, k := range ahead {
-			press(k, stop)
+			press(ctx, k, stop)
 		}
 		ahead = nil
 		select {
@@ -144,6 +166,9 @@ func (s *shell) attend(ctx context.Context, ahead []key, call func(context.Conte
 		}
 	}
 }
+
+// stopCall is for calls that any key ends.
+func stopCall(_ context.Context, _ key, stop func()) { stop() }
 
 // note remembers where a job's output is.
 func (s *shell) note(r *shared.Result) {

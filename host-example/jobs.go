@@ -77,7 +77,7 @@ func (s *shell) wait(ctx context.Context, args string) error {
 	defer s.console.end()
 	result, err := s.attend(ctx, ahead, func(ctx context.Context) (*shared.Result, error) {
 		return s.client.Check(ctx, shared.CheckRequest{PID: pid, Wait: forever, WaitFor: strings.TrimSpace(pattern)})
-	}, func(_ key, stop func()) { stop() })
+	}, stopCall)
 	s.console.end()
 	return s.show(result, err)
 }

@@ -19,6 +19,7 @@ type outlet struct {
 	ended chan struct{} // nothing more comes
 	moved chan struct{} // after each write
 	busy  atomic.Int32  // writes under way
+	over  atomic.Bool   // nothing more is let through
 
 	mu  sync.Mutex // held during a write; guards err
 	err error      // of the first write that failed
@@ -36,6 +37,9 @@ func (o *outlet) Write(p []byte) (int, error) {
 	defer o.busy.Add(-1)
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.over.Load() {
+		return 0, io.ErrClosedPipe
+	}
 	if o.err != nil {
 		return 0, o.err
 	}
@@ -53,14 +57,8 @@ func (o *outlet) Write(p []byte) (int, error) {
 // EndOutput implements shared.OutputEnder.
 func (o *outlet) EndOutput() { close(o.ended) }
 
-// shut lets nothing more through.
-func (o *outlet) shut() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.err == nil {
-		o.err = io.ErrClosedPipe
-	}
-}
+// shut lets nothing more through. It does not wait for a write under way.
+func (o *outlet) shut() { o.over.Store(true) }
 
 // failure returns the error of the first write that failed.
 func (o *outlet) failure() error {

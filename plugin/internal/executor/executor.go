@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -21,18 +22,19 @@ import (
 
 // Executor is a shared.Bash that runs commands on this machine.
 type Executor struct {
-	dir   string
-	env   []string
-	bash  atomic.Pointer[string] // found in PATH by the first command
-	null  *os.File
-	logs  *output.Logs
-	table *process.Table
-	start job.Starter
-	log   hclog.Logger
-	jobs  registry
-	quit  chan struct{} // closed by Close
-	close sync.Once
-	wg    sync.WaitGroup // the goroutines that outlive their call
+	dir    string
+	env    []string
+	bash   atomic.Pointer[string] // found in PATH by the first command
+	null   *os.File
+	logs   *output.Logs
+	table  *process.Table
+	floods chan struct{} // shared by the jobs' sources
+	start  job.Starter
+	log    hclog.Logger
+	jobs   registry
+	quit   chan struct{} // closed by Close
+	close  sync.Once
+	wg     sync.WaitGroup // the goroutines that outlive their call
 }
 
 var _ shared.Bash = (*Executor)(nil)
@@ -51,14 +53,15 @@ func New(cfg Config) (*Executor, error) {
 		return nil, err
 	}
 	e := &Executor{
-		dir:   dir,
-		env:   cfg.baseEnv(),
-		null:  null,
-		logs:  output.NewLogs(cfg.Logs),
-		table: process.NewTable(cfg.Record),
-		start: cfg.Start,
-		log:   cfg.Logger,
-		quit:  make(chan struct{}),
+		dir:    dir,
+		env:    cfg.baseEnv(),
+		null:   null,
+		logs:   output.NewLogs(cfg.Logs),
+		table:  process.NewTable(cfg.Record),
+		start:  cfg.Start,
+		log:    cfg.Logger,
+		quit:   make(chan struct{}),
+		floods: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1)),
 	}
 	if e.start == nil {
 		e.start = e.table.Start
@@ -125,13 +128,14 @@ func (e *Executor) launch(req shared.ExecuteRequest, dir string) (*job.Job, erro
 	}
 	env := override(append(make([]string, 0, len(e.env)+len(req.Env)+2), e.env...), req.Env)
 	j, err := job.Start(job.Config{
-		Start: e.start,
-		Logs:  e.logs,
-		Bash:  bash,
-		Null:  e.null,
-		Dir:   dir,
-		Env:   override(env, []string{"PWD=" + dir}),
-		Name:  fmt.Sprintf("%d", number),
+		Start:  e.start,
+		Logs:   e.logs,
+		Bash:   bash,
+		Null:   e.null,
+		Dir:    dir,
+		Floods: e.floods,
+		Env:    override(env, []string{"PWD=" + dir}),
+		Name:   fmt.Sprintf("%d", number),
 	}, req)
 	if err != nil {
 		e.jobs.release()

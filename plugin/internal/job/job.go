@@ -23,7 +23,9 @@ type Config struct {
 	Null  *os.File // open for reading, the command's stdin
 	Dir   string   // absolute
 	Env   []string
-	Name  string // of the log files, which end in .stdout.log and .stderr.log
+	// Floods has room for as many sources as may read at full speed at a time.
+	Floods chan struct{}
+	Name   string // of the log files, which end in .stdout.log and .stderr.log
 }
 
 // Job is one command, from its start to the end of the last process that it
@@ -95,7 +97,7 @@ func (j *Job) open(cfg Config) ([]*os.File, error) {
 	}
 	j.live = newLive(j.req.Stdout, j.req.Stderr)
 	j.stdout = stream(".stdout.log")
-	stdout, err := j.pipe(func(p []byte) {
+	stdout, err := j.pipe(cfg, func(p []byte) {
 		j.live.put(j.req.Stdout, p)
 		_, _ = j.stdout.Write(p)
 	})
@@ -103,15 +105,15 @@ func (j *Job) open(cfg Config) ([]*os.File, error) {
 		return []*os.File{cfg.Null, stdout, stdout}, err
 	}
 	j.stderr = stream(".stderr.log")
-	stderr, err := j.pipe(func(p []byte) {
+	stderr, err := j.pipe(cfg, func(p []byte) {
 		j.live.put(j.req.Stderr, p)
 		_, _ = j.stderr.Write(p)
 	})
 	return []*os.File{cfg.Null, stdout, stderr}, err
 }
 
-func (j *Job) pipe(sink func([]byte)) (*os.File, error) {
-	s, write, err := newSource(sink)
+func (j *Job) pipe(cfg Config, sink func([]byte)) (*os.File, error) {
+	s, write, err := newSource(cfg.Floods, sink)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a pipe: %w", err)
 	}

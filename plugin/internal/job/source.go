@@ -3,7 +3,6 @@ package job
 import (
 	"errors"
 	"os"
-	"runtime"
 	"sync"
 	"syscall"
 
@@ -22,9 +21,10 @@ var buffers = sync.Pool{New: func() any { return new([pipeSize / 4]byte) }}
 // source is the reading end of a command's pipe. A goroutine reads it until
 // its end of file; drain may read beside it.
 type source struct {
-	file *os.File
-	conn syscall.RawConn
-	done chan struct{} // closed at the end of file, or once it is closed
+	file   *os.File
+	conn   syscall.RawConn
+	floods chan struct{} // room for the sources that may read at full speed at a time
+	done   chan struct{} // closed at the end of file, or once it is closed
 
 	mu    sync.Mutex // held during a read and what is done with its bytes; guards what follows
 	sink  func([]byte)
@@ -34,7 +34,7 @@ type source struct {
 }
 
 // newSource makes a pipe and returns its writing end.
-func newSource(sink func([]byte)) (*source, *os.File, error) {
+func newSource(floods chan struct{}, sink func([]byte)) (*source, *os.File, error) {
 	read, write, err := pipe()
 	if err != nil {
 		return nil, nil, err
@@ -45,20 +45,26 @@ func newSource(sink func([]byte)) (*source, *os.File, error) {
 		write.Close()
 		return nil, nil, err
 	}
-	return &source{file: read, conn: conn, sink: sink, done: make(chan struct{})}, write, nil
+	return &source{file: read, conn: conn, floods: floods, sink: sink, done: make(chan struct{})}, write, nil
 }
 
-// run reads until the end of file.
+// run reads until the end of file. A source that always finds its pipe full
+// takes turns with its like, so that a processor stays free to see to calls:
+// the runtime hears of them late where all are busy.
 func (s *source) run() {
 	defer close(s.done)
+	flood := false
 	_ = s.conn.Read(func(fd uintptr) bool {
 		for {
-			n, err := s.read(int(fd))
-			if n <= 0 {
-				return !errors.Is(err, syscall.EAGAIN)
+			if flood {
+				s.floods <- struct{}{}
 			}
-			if n >= bufferSize {
-				runtime.Gosched() // a flood must not keep calls waiting
+			n, err := s.read(int(fd))
+			if flood {
+				<-s.floods
+			}
+			if flood = n >= bufferSize; n <= 0 {
+				return !errors.Is(err, syscall.EAGAIN)
 			}
 		}
 	})

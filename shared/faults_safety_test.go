@@ -1,0 +1,176 @@
+package shared_test
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"bashplugin/shared"
+)
+
+// listDescriptors prints bash's descriptors, but for the one that listing
+// takes.
+const listDescriptors = "for fd in /proc/$$/fd/*; do [ -e $fd ] && echo ${fd##*/}; done"
+
+// A host that leaks descriptors does not leak them into commands.
+func TestFaultLeakedDescriptors(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "out")
+	long := "; : " + strings.Repeat("x", 200<<10) // too long for an argument
+	h := startFaultHost(t, faultHostOrders{Leak: true, Commands: []string{
+		"{ " + listDescriptors + "; } >" + out + ".short; echo >>" + out + ".short",
+		"{ " + listDescriptors + "; } >" + out + ".long; echo >>" + out + ".long" + long,
+	}})
+	for _, kind := range []string{".short", ".long"} {
+		eventually(t, "the list", func() bool {
+			text, _ := os.ReadFile(out + kind)
+			return strings.HasSuffix(string(text), "\n\n")
+		})
+		assert.Equal(t, "0\n1\n10\n2\n\n", readFile(t, out+kind), "10 is bash's own, for the redirection")
+	}
+	h.tell("close")
+}
+
+func TestFaultDescriptorsAreThree(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	assert.Equal(t, "0\n1\n2\n", run(t, bash, listDescriptors).Stdout.Content)
+	assert.Equal(t, "0\n1\n2\n", run(t, bash, listDescriptors+"; : "+strings.Repeat("x", 200<<10)).Stdout.Content)
+	assert.Contains(t, run(t, bash, "cat; echo tty >/dev/tty").Stderr.Content, "/dev/tty")
+}
+
+// Nothing that a command writes gets into the host's log.
+func TestFaultOutputIsNotLogged(t *testing.T) {
+	t.Parallel()
+	log := newFaultLog()
+	bash := launchWith(t, shared.LaunchConfig{Logger: hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Trace})})
+	const word = `{"@message":5,"@level":"secret"}`
+	run(t, bash, "echo '"+word+"'; echo '"+word+"' >&2")
+	job := background(t, bash, "exec 1>&2; setsid bash -c \"echo '"+word+"'; echo '"+word+"' >&2\" & wait; "+forever).PID
+	awaitText(t, bash, job, "secret")
+	kill(t, bash, job)
+	require.NoError(t, bash.Close())
+	assert.NotContains(t, log.String(), "secret")
+	assert.NotEmpty(t, log.String())
+}
+
+// faultLog collects a log.
+type faultLog struct{ text chan []byte }
+
+func newFaultLog() *faultLog {
+	l := &faultLog{make(chan []byte, 1)}
+	l.text <- nil
+	return l
+}
+
+func (l *faultLog) Write(p []byte) (int, error) {
+	l.text <- append(<-l.text, p...)
+	return len(p), nil
+}
+
+func (l *faultLog) String() string {
+	text := <-l.text
+	l.text <- text
+	return string(text)
+}
+
+// Another process of the same user finds the socket, but cannot use it.
+func TestFaultStrangerOnTheSocket(t *testing.T) {
+	t.Parallel()
+	temp := shortDir(t)
+	bash := launchWith(t, shared.LaunchConfig{Env: []string{"TMPDIR=" + temp}})
+	sockets, err := filepath.Glob(filepath.Join(temp, "*", "plugin*"))
+	require.NoError(t, err)
+	require.Len(t, sockets, 1)
+	for name, talk := range map[string]func(net.Conn) error{
+		"in the clear": func(conn net.Conn) error {
+			client, err := plugin.NewRPCClient(conn, shared.Plugins)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			_, err = client.Dispense(shared.PluginName)
+			return err
+		},
+		"without a certificate": func(conn net.Conn) error {
+			client, err := plugin.NewRPCClient(tls.Client(conn, &tls.Config{InsecureSkipVerify: true}), shared.Plugins)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			_, err = client.Dispense(shared.PluginName)
+			return err
+		},
+		"garbage": func(conn net.Conn) error {
+			_, _ = conn.Write(make([]byte, 1<<20))
+			_, err := conn.Read(make([]byte, 1<<10))
+			for err == nil {
+				_, err = conn.Read(make([]byte, 1<<10))
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := net.Dial("unix", sockets[0])
+			require.NoError(t, err)
+			defer conn.Close()
+			require.NoError(t, conn.SetDeadline(time.Now().Add(hang)))
+			done := start(func() (*shared.Result, error) { return nil, talk(conn) })
+			assert.Error(t, await(t, done).err)
+		})
+	}
+	silent, err := net.Dial("unix", sockets[0])
+	require.NoError(t, err)
+	defer silent.Close()
+	assert.Equal(t, "mine\n", run(t, bash, "echo mine").Stdout.Content, "the host is not disturbed")
+}
+
+// A binary that was swapped or cut while the plugin ran is not started when
+// the plugin has to be.
+func TestFaultSwappedBinary(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(pluginPath)
+	require.NoError(t, err)
+	sum := sha256.Sum256(text)
+	for name, swap := range map[string]func(path, ran string) error{
+		"swapped": func(path, ran string) error {
+			return faultAll(os.Remove(path), os.WriteFile(path, []byte("#!/bin/sh\ntouch "+ran+"\n"), 0o700))
+		},
+		"truncated": func(path, _ string) error {
+			return faultAll(os.Remove(path), os.WriteFile(path, text[:len(text)/2], 0o700))
+		},
+		"one byte more": func(path, _ string) error {
+			return faultAll(os.Remove(path), os.WriteFile(path, append(text, 0), 0o700))
+		},
+		"a link": func(path, _ string) error { return faultAll(os.Remove(path), os.Symlink("/bin/sh", path)) },
+		"gone":   func(path, _ string) error { return os.Remove(path) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path, ran := filepath.Join(t.TempDir(), "plugin"), filepath.Join(t.TempDir(), "ran")
+			require.NoError(t, os.WriteFile(path, text, 0o700))
+			bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: path, SHA256: sum[:], LogDir: t.TempDir()})
+			require.NoError(t, err)
+			defer bash.Close()
+			plugin := bash.PluginPID()
+			require.NoError(t, swap(path, ran))
+			assert.Equal(t, "old\n", run(t, bash, "echo old").Stdout.Content)
+			require.NoError(t, unix.Kill(plugin, unix.SIGKILL))
+			awaitDeath(t, plugin)
+			_, err = bash.Execute(t.Context(), shared.ExecuteRequest{Command: "true"})
+			requireCode(t, err, shared.ErrStart)
+			assert.NoFileExists(t, ran)
+		})
+	}
+}
