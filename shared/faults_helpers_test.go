@@ -102,7 +102,7 @@ func (c *faultCrowd) treeCommands() []string {
 }
 
 // faultHostEnv makes this test program a host that is about to have an
-// accident. Its value is a faultHostOrders.
+// accident. Its stdin tells which: a faultHostOrders, then the accident.
 const faultHostEnv = "FAULT_TEST_HOST"
 
 type faultHostOrders struct {
@@ -112,10 +112,13 @@ type faultHostOrders struct {
 }
 
 // runFaultHost is the host's main function.
-func runFaultHost(text string) {
+func runFaultHost() {
 	os.Unsetenv(faultHostEnv)
+	stdin := bufio.NewReader(os.Stdin)
+	text, err := stdin.ReadBytes('\n')
+	faultMust(err)
 	var orders faultHostOrders
-	faultMust(json.Unmarshal([]byte(text), &orders))
+	faultMust(json.Unmarshal(text, &orders))
 	if orders.Leak {
 		for fd := 100; fd < 110; fd++ {
 			faultMust(unix.Dup2(int(os.Stdin.Fd()), fd))
@@ -129,7 +132,7 @@ func runFaultHost(text string) {
 		faultMust(err)
 		fmt.Println(r.PID)
 	}
-	line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
+	line, _ := stdin.ReadString('\n')
 	switch line {
 	case "panic\n":
 		panic("an accident")
@@ -165,7 +168,7 @@ func startFaultHost(t *testing.T, orders faultHostOrders) *faultHost {
 	text, err := json.Marshal(orders)
 	require.NoError(t, err)
 	h := &faultHost{t: t, temp: shortDir(t), cmd: exec.Command("/proc/self/exe")}
-	h.cmd.Env = append(os.Environ(), faultHostEnv+"="+string(text), "TMPDIR="+h.temp)
+	h.cmd.Env = append(os.Environ(), faultHostEnv+"=yes", "TMPDIR="+h.temp)
 	h.stdin, err = h.cmd.StdinPipe()
 	require.NoError(t, err)
 	stdout, err := h.cmd.StdoutPipe()
@@ -175,6 +178,7 @@ func startFaultHost(t *testing.T, orders faultHostOrders) *faultHost {
 		_ = h.cmd.Process.Kill()
 		_ = h.cmd.Wait()
 	})
+	h.tell(string(text))
 	lines := bufio.NewReader(stdout)
 	for range 1 + len(orders.Commands) {
 		line, err := lines.ReadString('\n')

@@ -3,6 +3,7 @@ package shared_test
 import (
 	"crypto/sha256"
 	"crypto/tls"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -168,7 +169,9 @@ func TestFaultSwappedBinary(t *testing.T) {
 			assert.Equal(t, "old\n", run(t, bash, "echo old").Stdout.Content)
 			require.NoError(t, unix.Kill(plugin, unix.SIGKILL))
 			awaitDeath(t, plugin)
-			_, err = bash.Execute(t.Context(), shared.ExecuteRequest{Command: "true"})
+			for err = shared.ErrCrashed; errors.Is(err, shared.ErrCrashed); { // until the death is seen
+				_, err = bash.Execute(t.Context(), shared.ExecuteRequest{Command: "true"})
+			}
 			requireCode(t, err, shared.ErrStart)
 			assert.NoFileExists(t, ran)
 		})

@@ -12,8 +12,8 @@ import (
 var pluginPath string
 
 func TestMain(m *testing.M) {
-	if orders := os.Getenv(faultHostEnv); orders != "" {
-		runFaultHost(orders)
+	if os.Getenv(faultHostEnv) != "" {
+		runFaultHost()
 		return
 	}
 	os.Exit(plugintest.Main(func(dir string) int {

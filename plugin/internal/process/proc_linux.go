@@ -80,19 +80,59 @@ func list() map[int]info {
 	return all
 }
 
+// listBelow reads the given processes and all that descend from them, which
+// takes no longer on a machine with many others.
+func listBelow(roots []int) map[int]info {
+	all := make(map[int]info)
+	for len(roots) > 0 {
+		pid := roots[len(roots)-1]
+		roots = roots[:len(roots)-1]
+		if _, seen := all[pid]; seen {
+			continue
+		}
+		if p, err := stat(pid); err == nil {
+			all[pid] = p
+			roots = append(roots, children(pid)...)
+		}
+	}
+	return all
+}
+
+// tellsChildren reports whether the kernel has the files that children reads.
+func tellsChildren() bool {
+	_, err := os.Stat(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
+	return err == nil
+}
+
+// children lists the children of a process, those of all its threads.
+func children(pid int) []int {
+	var pids []int
+	threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	for _, thread := range threads {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, thread.Name()))
+		pids = append(pids, numbers(string(text))...)
+	}
+	return pids
+}
+
+// numbers reads the numbers of a line.
+func numbers(line string) []int {
+	var pids []int
+	for field := range strings.FieldsSeq(line) {
+		if pid, err := strconv.Atoi(field); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
 // adopted lists the children of this process that it may have adopted: the
 // kernel gives them to its main thread.
 func adopted() []int {
 	pid := os.Getpid()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/children", pid))
 	if err == nil {
-		var pids []int
-		for field := range strings.FieldsSeq(string(text)) {
-			if child, err := strconv.Atoi(field); err == nil {
-				pids = append(pids, child)
-			}
-		}
-		return pids
+		return numbers(string(text))
 	}
 	var pids []int // a kernel without that file
 	for child, p := range list() {

@@ -14,6 +14,7 @@ type Table struct {
 	session session
 	record  *Record // nil: no guardian
 	adopts  bool    // orphans become this process's children
+	tells   bool    // the system tells a process's children
 	next    atomic.Uint32
 
 	marking sync.Mutex   // held while this process carries a group's mark
@@ -42,6 +43,7 @@ func NewTable(record *Record) *Table {
 		session: session,
 		record:  record,
 		adopts:  becomeSubreaper(),
+		tells:   tellsChildren(),
 		groups:  make(map[*Group]bool),
 		leaders: make(map[int]*Group),
 		orphans: make(map[int]*orphan),
@@ -169,7 +171,7 @@ func (t *Table) remove(g *Group) {
 // members lists the live processes of a group, parents before children.
 func (t *Table) members(g *Group) []info {
 	t.Sweep()
-	all := list()
+	all := t.look(g)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	taken := func(pid int) bool { _, ok := all[pid]; return ok }
@@ -184,6 +186,26 @@ func (t *Table) members(g *Group) []info {
 		g.known[p.pid] = p.start
 	}
 	return tree.taken
+}
+
+// look reads the processes among which those of g are. Where orphans come to
+// this process, all of g descends from its leader or from an orphan of g.
+func (t *Table) look(g *Group) map[int]info {
+	if !t.adopts || !t.tells {
+		return list()
+	}
+	t.mu.Lock()
+	var roots []int
+	if !g.reaped {
+		roots = append(roots, g.PID)
+	}
+	for pid, o := range t.orphans {
+		if o.group == g {
+			roots = append(roots, pid)
+		}
+	}
+	t.mu.Unlock()
+	return listBelow(roots)
 }
 
 // belongs reports whether p itself, and not only an ancestor of it, is known
