@@ -26,6 +26,7 @@ func faultScale() int {
 
 // However much is written, in whatever way, the plugin's memory has a bound.
 func TestFaultMemory(t *testing.T) {
+	t.Parallel()
 	bash := launchWith(t, shared.LaunchConfig{MaxLogBytes: 1 << 20})
 	size := faultScale() << 26
 	run(t, bash, "seq 1000000")

@@ -6,145 +6,127 @@ import (
 	"github.com/charmbracelet/x/ansi/parser"
 )
 
-// csi is what matters of a control sequence: its first parameter.
-type csi struct {
-	param   int  // -1 where there is none
-	more    bool // later parameters do not matter
-	private bool // a sequence of another meaning, by its prefix or intermediate
+// maxEscape is how long an escape sequence may get before what follows is text
+// again: one that never ends must not swallow the output.
+const maxEscape = 4 << 10
+
+// escape is the escape sequence being read. Its states are those of x/ansi's
+// table of the VT500's parser:
+//
+//	          ESC                  [                     0…9 : ;
+//	ground ─────────► escape ─────────────► CSI entry ─────────────► CSI param
+//	  ▲               │  │  │ ]                 │      0x20…0x2f       │ │
+//	  │  final byte   │  │  └─► OSC string      ├──► CSI intermediate ◄┘ │
+//	  ├───────────────┘  │ P X ^ _    │         │            │           │
+//	  │                  └─► DCS, SOS, PM, APC  └────────────┴───────────┤
+//	  │   ST, BEL, newline               │                  final byte   │
+//	  ├──────────────────────────────────┘                               │
+//	  └──────────────────────────────────────────────────────────────────┘
+//
+// A C1 control leads from ground to where its two-byte form does. CAN, SUB and
+// a length of maxEscape end every sequence, and ESC begins another.
+type escape struct {
+	state  parser.State // ground: there is none
+	length int          // bytes so far
+	param  int          // the first parameter of a control sequence; -1 where there is none
+	more   bool         // later parameters do not matter
+	other  bool         // a prefix or intermediate gives it another meaning
 }
 
-// begin begins an escape sequence with ESC or a C1 control.
-func (s *Sanitizer) begin(b byte) {
-	s.state, _ = parser.Table.Transition(parser.GroundState, b)
-	s.length = 1
-	s.rest = 0
-	s.csi = csi{param: -1}
+// begin begins a sequence with ESC or a C1 control.
+func (e *escape) begin(b byte) {
+	*e = escape{length: 1, param: -1}
+	e.state, _ = parser.Table.Transition(parser.GroundState, b)
 }
 
-// plainSequence carries out the control sequence that p begins with, if it is
-// whole and made of ESC [, digits, semicolons and a final byte, as nearly all
-// are: these need no state. It returns the length, 0 where it is not so.
-func (s *Sanitizer) plainSequence(p []byte) int {
-	if len(p) < 3 || p[1] != '[' {
-		return 0
+// inString reports whether the sequence is a string, from its parameters on.
+func (e *escape) inString() bool {
+	switch e.state {
+	case parser.DcsEntryState, parser.DcsParamState, parser.DcsIntermediateState:
+		return true
 	}
-	c := csi{param: -1}
-	for i, b := range p[2:min(len(p), 64)] {
-		switch {
-		case b == 'm':
-			return i + 3
-		case b >= '0' && b <= ';' && b != ':':
-			c.take(b)
-		case b >= '@' && b <= '~':
-			s.line.edit(b, c.param)
-			return i + 3
-		default:
-			return 0
-		}
-	}
-	return 0
+	return e.inText()
 }
 
-func (s *Sanitizer) inString() bool {
-	switch s.state {
-	case parser.OscStringState, parser.DcsStringState, parser.SosStringState, parser.PmStringState, parser.ApcStringState:
+// inText reports whether it is a string in which printable ASCII means nothing.
+func (e *escape) inText() bool {
+	switch e.state {
+	case parser.DcsStringState, parser.OscStringState, parser.SosStringState, parser.PmStringState, parser.ApcStringState:
 		return true
 	}
 	return false
 }
 
-// escape handles a chunk within an escape sequence and returns what is left of
-// it behind the sequence.
-func (s *Sanitizer) escape(p []byte) []byte {
-	for i, b := range p {
-		if s.length++; s.length > maxEscape {
-			s.state = parser.GroundState
-			return p[i:]
-		}
-		if s.inString() {
-			if !s.stringByte(b) {
-				return p[i:]
-			}
-		} else if !s.sequenceByte(b) {
-			return p[i:]
-		}
-		if s.state == parser.GroundState {
-			return p[i+1:]
+// escaped handles a chunk within an escape sequence and returns what is left
+// of it behind the sequence.
+func (s *Sanitizer) escaped(p []byte) []byte {
+	for len(p) > 0 && s.esc.state != parser.GroundState {
+		switch b := p[0]; {
+		case s.esc.length >= maxEscape,
+			b == '\n' && s.esc.inString(), // no string that programs send has one, but a title that was never ended runs into it
+			b >= utf8.RuneSelf && !s.esc.inString():
+			s.esc.state = parser.GroundState
+		case b >= utf8.RuneSelf:
+			p = s.stringRune(p)
+		case b >= ' ' && b < 0x7f && s.esc.inText():
+			n := printableASCII(p[:min(len(p), maxEscape-s.esc.length)])
+			s.esc.length += n
+			p = p[n:]
+		default:
+			s.esc.length++
+			s.step(b)
+			p = p[1:]
 		}
 	}
-	return nil
+	return p
 }
 
-// stringByte takes a byte of an OSC, DCS, SOS, PM or APC string. It reports
-// false where the string ends before the byte.
-func (s *Sanitizer) stringByte(b byte) bool {
+// stringRune takes a rune within a string, or a byte that is none, and returns
+// what is left of p.
+func (s *Sanitizer) stringRune(p []byte) []byte {
+	n, ok := runeLen(p)
 	switch {
-	case b == '\n': // no string that programs send has one, but a title that was never ended does
-		s.state = parser.GroundState
-		return false
-	case b == 0x9c && (s.rest == 0 || s.lead == 0xc2): // ST, as a byte or as a rune
-		s.state = parser.GroundState
-		return true
-	case s.rest > 0 && b&0xc0 == 0x80:
-		s.rest--
-		return true
-	case b >= utf8.RuneSelf:
-		s.rest, s.lead = runeRest(b), b
-		return true
+	case n == 0:
+		s.size = copy(s.part[:], p)
+		return nil
+	case s.esc.length+n > maxEscape:
+		s.esc.state = parser.GroundState
+		return p
+	case !ok && p[0] == 0x9c, ok && p[0] == 0xc2 && p[1] == 0x9c: // ST
+		s.esc.state = parser.GroundState
 	}
-	s.rest = 0
-	s.state, _ = parser.Table.Transition(s.state, b)
-	return true
+	s.esc.length += n
+	return p[n:]
 }
 
-// runeRest returns how many bytes follow the first byte of a rune.
-func runeRest(b byte) int {
-	switch {
-	case b >= 0xf0 && b < 0xf5:
-		return 3
-	case b >= 0xe0:
-		return 2
-	case b >= 0xc2:
-		return 1
-	}
-	return 0
-}
-
-// sequenceByte takes a byte of any other sequence. It reports false where the
-// sequence ends before the byte.
-func (s *Sanitizer) sequenceByte(b byte) bool {
-	if b >= utf8.RuneSelf {
-		s.state = parser.GroundState
-		return false
-	}
-	control := s.state
-	next, action := parser.Table.Transition(s.state, b)
-	s.state = next
+// step takes an ASCII byte of a sequence.
+func (s *Sanitizer) step(b byte) {
+	from := s.esc.state
+	next, action := parser.Table.Transition(from, b)
+	s.esc.state = next
 	switch action {
 	case parser.ExecuteAction:
 		s.control(b)
 	case parser.ParamAction:
-		s.csi.take(b)
+		s.esc.digit(b)
 	case parser.PrefixAction, parser.CollectAction:
-		s.csi.private = true
+		s.esc.other = true
 	case parser.DispatchAction:
-		if isControlSequence(control) && !s.csi.private {
-			s.line.edit(b, s.csi.param)
+		if (from == parser.CsiEntryState || from == parser.CsiParamState) && !s.esc.other {
+			s.line.edit(b, s.esc.param)
 		}
 	}
-	return true
+	if next == parser.EscapeState && b == 0x1b {
+		s.esc.begin(b)
+	}
 }
 
-func isControlSequence(state parser.State) bool {
-	return state == parser.CsiEntryState || state == parser.CsiParamState
-}
-
-// take takes a byte of the parameters.
-func (c *csi) take(b byte) {
+// digit takes a byte of the parameters.
+func (e *escape) digit(b byte) {
 	switch {
 	case b < '0' || b > '9':
-		c.more = true
-	case !c.more:
-		c.param = min(max(c.param, 0)*10+int(b-'0'), maxLine)
+		e.more = true
+	case !e.more:
+		e.param = min(max(e.param, 0)*10+int(b-'0'), maxLine)
 	}
 }

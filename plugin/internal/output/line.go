@@ -1,170 +1,157 @@
 package output
 
-// maxLine bounds the line being written, in bytes and in columns. The front of
-// a longer one is finished and cannot be edited any more.
-const maxLine = 64 << 10
+import (
+	"bytes"
+	"io"
+)
 
-// maxMove bounds how far a sequence of a few bytes moves the cursor, or text,
-// to where nothing is: no terminal is wider.
-const maxMove = 1000
+const (
+	// maxLine bounds the line being written, in bytes. Of a longer one the front
+	// half is finished and cannot be edited any more.
+	maxLine = 64 << 10
 
-// line is the line being written, with a cursor. As long as text is only added
-// at its end, it is just the bytes. Once the cursor has moved, bytes will do
-// while each is one column; for anything else it becomes cells.
+	handOver = 16 << 10 // finished text is handed on once there is this much, or at the end of a Write
+	retained = 48 << 10 // a larger buffer is given up when the line in it is short
+)
+
+// line is the line being written, with a cursor:
+//
+//	buf:   finished text │ what is left of the cursor ║ right: what is right of it
+//	                     start              known     ║
+//
+// Text goes to the end of buf, whatever it overwrites: known is how far that
+// was settled with what is right of the cursor. As long as nothing is, nobody
+// needs to know what columns text has, and even newlines stay in buf unseen
+// until something depends on where the line begins. The cursor may be ahead of
+// the text left of it: past the end of the line, or within a tab or a wide rune,
+// which is then the first of what is right of it.
 type line struct {
-	bytes  []byte
-	simple bool // every byte is one column: no tab, nothing but ASCII
-	atEnd  bool // the cursor is at the end of bytes; otherwise it is at column
-	column int
-	cells  *cells // in place of bytes, where not nil
-	shown  []byte // of text, for cells
+	w     io.Writer
+	buf   []byte
+	start int // of the line; text before it is finished
+	seen  int // there is no newline from start to here
+
+	left   int // column of start, not 0 where the line's front is finished already
+	known  int // text behind it has not overwritten what is in right yet
+	column int // of known
+
+	right right
+	ahead int  // columns from the end of buf to the cursor
+	blank bool // some spaces are cells without text: NULs until the line is shown
 }
 
-func newLine() line { return line{simple: true, atEnd: true} }
+// atEnd reports whether text is only added and nothing needs care.
+func (l *line) atEnd() bool { return l.right.at == len(l.right.buf) && l.ahead == 0 && !l.blank }
 
-// reset makes the line empty and keeps its memory.
-func (l *line) reset() {
-	*l = line{bytes: l.bytes[:0], simple: true, atEnd: true, shown: l.shown[:0]}
+// newline finishes the line and begins another.
+func (l *line) newline() {
+	l.settle()
+	l.finish()
+	l.buf = append(l.buf, '\n')
+	l.begin(len(l.buf))
+	l.added()
 }
 
-// text returns the line as it is now, valid until it changes.
-func (l *line) text() []byte {
-	if l.cells == nil {
-		return l.bytes
+// begin begins a line at a position in buf.
+func (l *line) begin(at int) {
+	l.start, l.seen, l.known = at, at, at
+	l.column, l.left = 0, 0
+}
+
+// settle finds where the line begins and finishes the front of one that is too
+// long.
+func (l *line) settle() {
+	if l.seen < len(l.buf) && l.atEnd() { // only add adds newlines
+		if i := lastNewline(l.buf[l.seen:]); i >= 0 {
+			l.begin(l.seen + i + 1)
+		}
+		l.seen = len(l.buf)
 	}
-	l.shown = l.cells.append(l.shown[:0])
-	return l.shown
-}
-
-// put writes p, clean and without a newline, at the cursor. It returns how
-// much of it the bound of the line leaves room for.
-func (l *line) put(p []byte) int {
-	switch {
-	case l.cells == nil && l.atEnd:
-		return l.add(p)
-	case l.cells == nil && l.simple && isSimple(p):
-		return l.overwrite(p)
-	}
-	l.toCells()
-	return l.cells.put(p)
-}
-
-// add appends p.
-func (l *line) add(p []byte) int {
-	n := len(p)
-	if room := maxLine - len(l.bytes); n > room {
-		n = cutRune(p, room)
-	}
-	l.simple = l.simple && isSimple(p[:n])
-	l.bytes = append(l.bytes, p[:n]...)
-	return n
-}
-
-// overwrite writes p, which is simple as the line is, at the column.
-func (l *line) overwrite(p []byte) int {
-	p = p[:min(len(p), maxLine-l.column)]
-	for len(l.bytes) < l.column {
-		l.bytes = append(l.bytes, ' ')
-	}
-	n := copy(l.bytes[l.column:], p)
-	l.bytes = append(l.bytes, p[n:]...)
-	l.column += len(p)
-	l.atEnd = l.column == len(l.bytes)
-	return len(p)
-}
-
-// home moves the cursor to the beginning.
-func (l *line) home() { l.moveTo(0) }
-
-// moveTo moves the cursor to a column.
-func (l *line) moveTo(column int) {
-	if l.cells != nil {
-		l.cells.column = within(column, len(l.cells.row))
-		return
-	}
-	if column != 0 && !l.simple {
-		l.toCells()
-		l.cells.column = within(column, len(l.cells.row))
-		return
-	}
-	column = within(column, len(l.bytes))
-	l.column = column
-	l.atEnd = l.simple && column == len(l.bytes) || len(l.bytes) == 0 && column == 0
-}
-
-// within bounds the column of the cursor in a row of a width.
-func within(column, width int) int {
-	return max(0, min(column, max(width, maxMove), maxLine-1))
-}
-
-// move moves the cursor by columns.
-func (l *line) move(by int) {
-	switch {
-	case l.cells == nil && l.atEnd && l.simple:
-		l.moveTo(len(l.bytes) + by)
-	case l.cells == nil && l.atEnd:
-		l.toCells()
-		fallthrough
-	case l.cells != nil:
-		l.moveTo(l.cells.column + by)
-	default:
-		l.moveTo(l.column + by)
+	l.bound()
+	if l.start >= handOver {
+		l.flush()
 	}
 }
 
-func (l *line) toCells() {
-	if l.cells != nil {
-		return
-	}
-	l.cells = new(cells)
-	l.cells.put(l.bytes)
-	if !l.atEnd {
-		l.cells.column = l.column
-	}
-	l.atEnd = false
-}
+// size is the length of the line.
+func (l *line) size() int { return len(l.buf) - l.start + len(l.right.text()) }
 
-// edit carries out a control sequence that changes the line or moves within
-// it, and ignores every other one. param is -1 where there is none.
-func (l *line) edit(final byte, param int) {
-	n := max(param, 1)
-	switch final {
-	case 'G', '`': // CHA, HPA
-		l.moveTo(n - 1)
-	case 'C', 'a': // CUF, HPR
-		l.move(n)
-	case 'D': // CUB
-		l.move(-n)
-	case 'K': // EL
-		l.erase(max(param, 0))
-	case 'X', 'P', '@': // ECH, DCH, ICH
-		l.toCells()
-		l.cells.edit(final, n)
-	}
-}
-
-// erase erases to the end (0), from the beginning (1) or everything (2).
-func (l *line) erase(what int) {
-	if l.cells == nil && l.atEnd && what == 0 {
-		return
-	}
-	if l.cells != nil || !l.simple {
-		l.toCells()
-		l.cells.erase(what)
-		return
-	}
-	if l.atEnd {
-		l.column = len(l.bytes)
-	}
-	switch {
-	case what == 0:
-		l.bytes = l.bytes[:min(l.column, len(l.bytes))]
-	case what == 2 || what == 1 && l.column+1 >= len(l.bytes):
-		l.bytes = l.bytes[:0]
-	case what == 1:
-		for i := range l.bytes[:l.column+1] {
-			l.bytes[i] = ' '
+// bound finishes the front of a line that is too long.
+func (l *line) bound() {
+	for l.size() > maxLine && len(l.buf) > l.start {
+		front := l.buf[l.start:]
+		front = front[:cutRune(front, maxLine/2)]
+		l.left = advance(l.left, front)
+		l.start += len(front)
+		l.seen = max(l.seen, l.start)
+		if l.known < l.start {
+			l.known, l.column = l.start, l.left
+		}
+		if l.blank {
+			unblank(front)
 		}
 	}
-	l.moveTo(l.column)
+}
+
+// flush hands finished text on.
+func (l *line) flush() {
+	if l.start == 0 {
+		return
+	}
+	_, _ = l.w.Write(l.buf[:l.start])
+	l.buf = l.buf[:copy(l.buf, l.buf[l.start:])]
+	l.seen -= l.start
+	l.known -= l.start
+	l.start = 0
+}
+
+// rest ends a Write: everything finished is handed on.
+func (l *line) rest() {
+	l.settle()
+	l.flush()
+	if cap(l.buf) > retained && len(l.buf) < retained/8 {
+		l.buf = bytes.Clone(l.buf)
+	}
+	if cap(l.right.buf) > retained && l.atEnd() {
+		l.right = right{}
+	}
+}
+
+// text returns the line as it is shown now, valid until it changes.
+func (l *line) text() []byte {
+	l.overwrite()
+	shown := l.buf[l.start:]
+	if l.atEnd() {
+		return shown
+	}
+	n := len(l.buf)
+	l.buf = append(append(l.buf, shown...), l.right.text()...)
+	shown = l.buf[n:]
+	l.buf = l.buf[:n]
+	if l.blank {
+		shown = unblank(bytes.TrimRight(shown, "\x00"))
+	}
+	return shown
+}
+
+// finish joins the line, which becomes text without a cursor.
+func (l *line) finish() {
+	l.overwrite()
+	l.buf = append(l.buf, l.right.text()...)
+	if l.blank {
+		n := len(unblank(bytes.TrimRight(l.buf[l.start:], "\x00")))
+		l.buf = l.buf[:l.start+n]
+	}
+	l.right.clear()
+	l.ahead, l.blank = 0, false
+}
+
+// unblank makes spaces of the cells without text.
+func unblank(p []byte) []byte {
+	for i, b := range p {
+		if b == 0 {
+			p[i] = ' '
+		}
+	}
+	return p
 }

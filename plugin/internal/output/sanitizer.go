@@ -3,25 +3,12 @@ package output
 import (
 	"bytes"
 	"io"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi/parser"
 )
 
-const (
-	// maxEscape is how long an escape sequence may get before what follows is
-	// text again: one that never ends must not swallow the output.
-	maxEscape = 4 << 10
-
-	handOver  = 32 << 10 // finished text is handed on once there is this much, or at the end of a Write
-	uncopied  = 2 << 10  // clean text from this size on is handed on as it came
-	tombstone = "\uFFFD" // stands for bytes that are not UTF-8
-)
-
-// finished holds buffers for finished text: a Sanitizer has one during Write
-// only.
-var finished = sync.Pool{New: func() any { b := make([]byte, 0, 2*handOver); return &b }}
+const replacement = "\uFFFD" // stands for bytes that are not UTF-8
 
 // Sanitizer turns what a program writes to a terminal into the plain text that
 // the terminal would show in the end, as a stream: where the chunks end never
@@ -37,27 +24,19 @@ var finished = sync.Pool{New: func() any { b := make([]byte, 0, 2*handOver); ret
 //	│     ▼
 //	└── line: CR, BS, EL, CHA, … edit what is there; LF finishes it
 //
-// The escape states are those of x/ansi's table of the VT500's parser. It is
-// not safe for concurrent use.
+// It is not safe for concurrent use. A new one holds no buffers; one in use
+// holds a few times maxLine at most.
 type Sanitizer struct {
-	w    io.Writer
 	line line
-	out  *[]byte // finished text, during Write
+	esc  escape
 
 	part [utf8.UTFMax]byte // the beginning of a rune that the last Write ended in
 	size int               // of part
-
-	state  parser.State // not ground: within an escape sequence
-	length int          // of that sequence so far
-	rest   int          // continuation bytes to come of a rune within a string
-	lead   byte         // its first byte
-	csi    csi
 }
 
-// NewSanitizer returns a Sanitizer that hands finished text on to w.
-func NewSanitizer(w io.Writer) *Sanitizer {
-	return &Sanitizer{w: w, line: newLine()}
-}
+// NewSanitizer returns a Sanitizer that hands finished text on to w. What it
+// hands on is valid during the call only.
+func NewSanitizer(w io.Writer) *Sanitizer { return &Sanitizer{line: line{w: w}} }
 
 // Sanitize returns what is left of s.
 func Sanitize(s string) string {
@@ -70,134 +49,113 @@ func Sanitize(s string) string {
 
 // Write takes a chunk. It never fails.
 func (s *Sanitizer) Write(p []byte) (int, error) {
-	s.out = finished.Get().(*[]byte)
-	for rest := p; len(rest) > 0; {
-		switch {
-		case s.size > 0:
-			rest = s.resume(rest)
-		case s.state != parser.GroundState:
-			rest = s.escape(rest)
-		default:
-			rest = s.text(rest)
-		}
+	rest := p
+	for s.size > 0 && len(rest) > 0 {
+		s.resume(rest[0])
+		rest = rest[1:]
 	}
-	s.flush()
-	finished.Put(s.out)
-	s.out = nil
+	s.feed(rest)
+	s.line.rest()
 	return len(p), nil
 }
 
-// Line returns the line being written as a terminal would show it now. It is
-// valid until the next Write.
+// Line returns the line being written as a terminal would show it now, without
+// what was handed on already. It is valid until the next Write.
 func (s *Sanitizer) Line() []byte { return s.line.text() }
 
 // Close hands on the line being written. An escape sequence that did not end
 // is dropped.
 func (s *Sanitizer) Close() error {
-	if s.size > 0 {
-		s.size = 0
-		_, _ = s.Write([]byte(tombstone))
+	if s.size > 0 && s.esc.state == parser.GroundState {
+		s.line.write([]byte(replacement))
 	}
-	_, _ = s.w.Write(s.line.text())
-	s.line.reset()
-	s.state = parser.GroundState
+	s.size, s.esc.state = 0, parser.GroundState
+	s.line.settle()
+	s.line.finish()
+	s.line.begin(len(s.line.buf))
+	s.line.flush()
 	return nil
 }
 
-// text handles a chunk in the ground state and returns what is left of it.
-func (s *Sanitizer) text(p []byte) []byte {
-	n := cleanPrefix(p)
-	if n > 0 {
-		s.clean(p[:n])
-	}
-	if p = p[n:]; len(p) == 0 {
-		return nil
-	}
-	switch b := p[0]; {
-	case b == 0x1b:
-		if n := s.plainSequence(p); n > 0 {
-			return p[n:]
-		}
-		s.begin(b)
-	case b < utf8.RuneSelf:
-		s.control(b)
-	default:
-		return s.unclean(p)
-	}
-	return p[1:]
-}
-
-// clean takes text that needs no change.
-func (s *Sanitizer) clean(p []byte) {
-	for !s.line.atEnd {
-		end := bytes.IndexByte(p, '\n')
-		if end < 0 {
-			s.put(p)
-			return
-		}
-		s.put(p[:end])
-		s.newline()
-		p = p[end+1:]
-	}
-	if bytes.IndexByte(p, '\n') < 0 { // most often so between colours, and faster to see than the last one
-		s.put(p)
-		return
-	}
-	lines := p[:bytes.LastIndexByte(p, '\n')+1]
-	s.emit(s.line.text())
-	s.line.reset()
-	s.emit(lines)
-	s.put(p[len(lines):])
-}
-
-// put writes clean text without a newline at the cursor. Where the line gets
-// too long, what there is of it is finished.
-func (s *Sanitizer) put(p []byte) {
+// feed handles a chunk up to a rune that is not complete.
+func (s *Sanitizer) feed(p []byte) {
 	for len(p) > 0 {
-		n := s.line.put(p)
-		if p = p[n:]; len(p) > 0 {
-			s.emit(s.line.text())
-			s.line.reset()
+		if s.esc.state == parser.GroundState {
+			p = s.text(p)
+		} else {
+			p = s.escaped(p)
 		}
 	}
 }
 
-func (s *Sanitizer) newline() {
-	s.emit(s.line.text())
-	s.line.reset()
-	s.emit(newline)
+// text handles a chunk up to an escape sequence and returns what is left of it.
+func (s *Sanitizer) text(p []byte) []byte {
+	for len(p) > 0 {
+		n, atEnd := 1, s.line.atEnd()
+		switch b := p[0]; {
+		case b == 0x1b:
+			if n = skip(p, atEnd); n == 0 {
+				s.esc.begin(b)
+				return p[1:]
+			}
+		case b < ' ' && (b != '\n' && b != '\t' || !atEnd), b == 0x7f:
+			if b != '\r' || len(p) == 1 || p[1] != '\n' {
+				s.control(b)
+			}
+		default:
+			if n = s.clean(p, atEnd); n == 0 {
+				return s.unclean(p)
+			}
+		}
+		p = p[n:]
+	}
+	return nil
 }
 
-// emit hands finished text on, sooner or later.
-func (s *Sanitizer) emit(p []byte) {
-	if len(p) >= uncopied {
-		s.flush()
-		_, _ = s.w.Write(p)
-		return
+// clean writes the clean text that p begins with, or some of it, and returns
+// its length.
+func (s *Sanitizer) clean(p []byte, atEnd bool) int {
+	if !atEnd {
+		n := printablePrefix(p)
+		s.line.write(p[:n])
+		return n
 	}
-	if *s.out = append(*s.out, p...); len(*s.out) >= handOver {
-		s.flush()
+	if n := s.line.addShort(p); n > 0 {
+		return n
 	}
+	n := cleanPrefix(p)
+	s.line.add(p[:n])
+	return n
 }
 
-func (s *Sanitizer) flush() {
-	if len(*s.out) > 0 {
-		_, _ = s.w.Write(*s.out)
-		*s.out = (*s.out)[:0]
+// skip returns the length of the sequences that p begins with as far as they
+// change nothing: colours, and erasures at the end of the line.
+func skip(p []byte, atEnd bool) int {
+	i := 0
+	for len(p)-i > 2 && p[i] == 0x1b && p[i+1] == '[' {
+		j := i + 2
+		for j < len(p) && p[j]-'0' <= ';'-'0' {
+			j++
+		}
+		if j == len(p) || j-i >= maxEscape || p[j] != 'm' && (p[j] != 'K' || j > i+2 || !atEnd) {
+			break
+		}
+		i = j + 1
 	}
+	return i
 }
 
 // control executes a control byte.
 func (s *Sanitizer) control(b byte) {
 	switch b {
 	case '\n':
-		s.newline()
+		s.line.newline()
+	case '\t':
+		s.line.tab()
 	case '\r':
-		s.line.home()
+		s.line.moveTo(0)
 	case '\b':
 		s.line.move(-1)
-	case '\t':
-		s.put([]byte{'\t'})
 	}
 }
 
@@ -209,14 +167,13 @@ func (s *Sanitizer) unclean(p []byte) []byte {
 		s.size = copy(s.part[:], p)
 		return nil
 	case ok && p[0] == 0xc2 && p[1] < 0xa0:
-		s.begin(p[1])
+		s.esc.begin(p[1])
 	case ok:
-		s.put(p[:n])
+		s.line.write(p[:n])
 	case introduces(p[0]):
-		s.begin(p[0])
-		return p[1:]
+		s.esc.begin(p[0])
 	default:
-		s.put([]byte(tombstone))
+		s.line.write([]byte(replacement))
 	}
 	return p[n:]
 }
@@ -231,25 +188,13 @@ func introduces(b byte) bool {
 	return false
 }
 
-// resume completes the rune that the last Write ended in.
-func (s *Sanitizer) resume(p []byte) []byte {
-	for len(p) > 0 {
-		s.part[s.size] = p[0]
-		s.size++
-		n, ok := runeLen(s.part[:s.size])
-		if n == 0 || n == s.size {
-			p = p[1:]
-		} // otherwise p[0] does not belong to it
-		if n == 0 {
-			continue
-		}
+// resume takes the next byte of a rune that was not complete.
+func (s *Sanitizer) resume(b byte) {
+	s.part[s.size] = b
+	s.size++
+	part := s.part[:s.size]
+	if n, _ := runeLen(part); n > 0 { // complete, or it never will be
 		s.size = 0
-		if ok {
-			s.unclean(s.part[:n])
-		} else {
-			s.put([]byte(tombstone))
-		}
-		return p
+		s.feed(part)
 	}
-	return nil
 }

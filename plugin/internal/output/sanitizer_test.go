@@ -2,16 +2,15 @@ package output
 
 import (
 	"bytes"
-	"slices"
+	"math/rand/v2"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"bashplugin/plugin/internal/bench/input"
 )
 
 // sanitizeSplit feeds s in chunks that end at the given positions.
@@ -108,6 +107,48 @@ func TestSanitize(t *testing.T) {
 		"DEL goes":                {"a\x7fb", "ab"},
 		"VT and FF go":            {"a\vb\fc\x00d", "abcd"},
 		"emoji":                   {"👍 ok\n", "👍 ok\n"},
+		"a tab after an edit":     {"ab\rcd\te", "cd\te"},
+		"tab stops count columns": {"日\tx\r\x1b[9Gy", "日\ty"},
+		"within a tab":            {"\tb\rX", "X       b"},
+		"CR CR":                   {"abc\r\rX", "Xbc"},
+		"CRLF after an edit":      {"abc\rX\r\nd", "Xbc\nd"},
+		"erased at the end":       {"abcdef\x1b[3D\x1b[K", "abc"},
+		"erased, then moved over": {"abc\x1b[2K\x1b[5Cx", "        x"},
+		"erased characters":       {"abcdef\x1b[3D\x1b[9X", "abc"},
+		"blanks are no text":      {"abcdef\x1b[2G\x1b[2X\x1b[4G\x1b[K", "a"},
+		"written spaces are":      {"ab  \x1b[K", "ab  "},
+		"moved right only":        {"ab\x1b[5C\n", "ab\n"},
+		"far right":               {"\x1b[999999999999Cx\x1b[2K\rok", "ok"},
+		"past all parameters":     {"abc\x1b[2;7;9Dx", "axc"},
+		"no first parameter":      {"abc\x1b[;7Dx", "abx"},
+		"zero is one":             {"abc\x1b[0Dx", "abx"},
+		"half of the last rune":   {"日\ra", "a "},
+		"a wide rune over halves": {"日本語\r\x1b[C語", " 語 語"},
+		"cursor within, no text":  {"日本\b\r\n", "日本\n"},
+		"delete a wide rune":      {"a日b\r\x1b[C\x1b[P", "a b"},
+		"delete moves tabs":       {"abc\td\r\x1b[P", "bc     d"},
+		"erase goes with marks":   {"e\u0301e\u0301\x1b[D\x1b[K", "e\u0301"},
+		"back over a mark":        {"ae\u0301\bx", "ax"},
+		"joined emoji":            {"👩\u200d💻!\n", "👩\u200d💻!\n"},
+		"DCS cut by a newline":    {"\x1bP1;2\nfoo", "\nfoo"},
+		"APC with runes":          {"\x1b_日本\x1b\\a", "a"},
+		"OSC with a raw ST":       {"\x1b]0;本\x9ca", "a"},
+		"OSC with a rune's ST":    {"\x1b]0;本\x07a", "a"},
+		"OSC with a broken rune":  {"\x1b]0;\xe6\x07a", "a"},
+		"OSC with ST as UTF-8":    {"\x1b]0;t\u009ca", "a"},
+		"OSC cut by CAN":          {"\x1b]0;t\x18a", "a"},
+		"OSC with raw C1":         {"\x1b]0;\x9b1m\x07a", "a"},
+		"a rune ends a sequence":  {"\x1b[3日", "日"},
+		"CSI cut by a raw CSI":    {"\x1b[3\x9b1ma", "a"},
+		"CSI cut by a byte":       {"\x1b[3\xffa", "\uFFFDa"},
+		"CR within a sequence":    {"abc\x1b[1\rmX", "Xbc"},
+		"intermediates":           {"abc\x1b[2 Dx\x1b[!p", "abcx"},
+		"subparameters":           {"\x1b[4:3ma\x1b[38:2::1:2:3mb", "ab"},
+		"ESC ends nothing":        {"a\x1b", "a"},
+		"raw C1 without a string": {"a\x85b\x9cc", "a\uFFFDb\uFFFDc"},
+		"too high":                {"\xf4\xa0\x80\x80", "\uFFFD\uFFFD\uFFFD\uFFFD"},
+		"two starts of runes":     {"\xe6\xe7\x9cx", "\uFFFD\uFFFDx"},
+		"the last code point":     {"\U0010ffff\ue000\u07ff", "\U0010ffff\ue000\u07ff"},
 	} {
 		t.Run(name, func(t *testing.T) { requireEverySplit(t, test.want, test.in) })
 	}
@@ -139,6 +180,52 @@ func TestLineIsWhatATerminalShowsNow(t *testing.T) {
 	}
 }
 
+func TestTheFrontOfALongLineIsHandedOn(t *testing.T) {
+	for name, test := range map[string]struct{ in, want string }{
+		"as it is":       {strings.Repeat("x", 5*maxLine), strings.Repeat("x", 5*maxLine)},
+		"runes whole":    {"x" + strings.Repeat("語", maxLine), "x" + strings.Repeat("語", maxLine)},
+		"up to maxLine":  {strings.Repeat("x", maxLine) + "\rY", "Y" + strings.Repeat("x", maxLine-1)},
+		"past maxLine":   {strings.Repeat("x", maxLine+1) + "\rY", strings.Repeat("x", maxLine/2) + "Y" + strings.Repeat("x", maxLine/2)},
+		"to a column":    {strings.Repeat("x", maxLine+1) + "\x1b[1GY\x1b[40001GZ", strings.Repeat("x", maxLine/2) + "Y" + strings.Repeat("x", 40000-maxLine/2-1) + "Z" + strings.Repeat("x", maxLine-40000)},
+		"erased":         {strings.Repeat("x", maxLine+1) + "\x1b[2K\rdone", strings.Repeat("x", maxLine/2) + "done"},
+		"edited":         {strings.Repeat("x", maxLine-2) + "\x1b[4Dé日\n", strings.Repeat("x", maxLine-6) + "é日x\n"},
+		"in edited text": {strings.Repeat("x", maxLine) + "\r" + strings.Repeat("語", maxLine/4), strings.Repeat("語", maxLine/4) + strings.Repeat("x", maxLine/2)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.True(t, Sanitize(test.in) == test.want, "whole")
+			for _, size := range []int{997, 4096, 60_001} {
+				require.True(t, sanitizeChunks(test.in, size) == test.want, "in chunks of %d", size)
+			}
+		})
+	}
+}
+
+func sanitizeChunks(s string, size int) string {
+	var at []int
+	for i := size; i < len(s); i += size {
+		at = append(at, i)
+	}
+	return sanitizeSplit(s, at...)
+}
+
+// What is finished at the bound must not depend on the chunks either.
+func TestChunksDoNotMatterAtTheBound(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 2 {
+		var raw strings.Builder
+		for raw.Len() < 3*maxLine {
+			next := randomStep(random)
+			raw.WriteString(strings.Repeat(next.raw, 1+random.IntN(4)*random.IntN(2000)))
+		}
+		want := Sanitize(raw.String())
+		require.True(t, utf8.ValidString(want))
+		for _, size := range []int{500 + random.IntN(500), 1000 + random.IntN(9000), 30_000 + random.IntN(60_000)} {
+			got := sanitizeChunks(raw.String(), size)
+			require.True(t, want == got, "in chunks of %d", size)
+		}
+	}
+}
+
 func TestMemoryOfALineIsBounded(t *testing.T) {
 	for name, chunk := range map[string]string{
 		"no newline":       strings.Repeat("x", 1<<16),
@@ -147,98 +234,126 @@ func TestMemoryOfALineIsBounded(t *testing.T) {
 		"bars":             strings.Repeat("\r█████", 1<<12),
 		"marks":            strings.Repeat("\u0301", 1<<14),
 		"edited marks":     "\rx" + strings.Repeat("\u0301", 1<<14),
-		"far to the right": strings.Repeat("\x1b[99999Cx\n", 1<<10),
+		"far to the right": strings.Repeat("\x1b[99999Cx", 1<<10),
 		"inserts":          "abc\r" + strings.Repeat("\x1b[99999@", 1<<8),
+		"tabs":             strings.Repeat("\t", 1<<15) + "\x1b[5D\x1b[1K\x1b[9@\x1b[9P\rx",
+		"erased tabs":      strings.Repeat("\t", 1<<15) + "\r\x1b[60000Xx\x1b[60000G\x1b[1Ky",
+		"backspaces":       strings.Repeat("日本\b\b\b", 1<<12),
 		"escapes":          strings.Repeat("\x1b]0;", 1<<14),
+		"no ST":            "\x1bP" + strings.Repeat("q", 1<<16),
+		"parameters":       "\x1b[" + strings.Repeat("1;", 1<<15),
+		"broken runes":     strings.Repeat("\xe6\x9c", 1<<14),
 	} {
 		t.Run(name, func(t *testing.T) {
-			z := NewSanitizer(new(discard))
-			for range 20 {
+			z := NewSanitizer(discard{})
+			for range 50 {
 				_, _ = z.Write([]byte(chunk))
-				require.LessOrEqual(t, len(z.Line()), 2*maxLine+utf8.UTFMax)
-				require.LessOrEqual(t, cap(z.line.bytes), 2*maxLine)
-				if z.line.cells != nil {
-					require.LessOrEqual(t, len(z.line.cells.row), maxLine)
-				}
+				require.LessOrEqual(t, len(z.Line()), maxLine+tabStop)
+				require.LessOrEqual(t, cap(z.line.buf)+cap(z.line.right.buf), 8*maxLine)
 			}
 		})
+	}
+}
+
+func TestASanitizerAtRestIsSmall(t *testing.T) {
+	z := NewSanitizer(discard{})
+	assert.Zero(t, cap(z.line.buf)+cap(z.line.right.buf))
+	_, _ = z.Write([]byte(strings.Repeat("x", 3*maxLine) + "\rab\x1b[40000G語\nshort\rS"))
+	_, _ = z.Write([]byte("\n"))
+	assert.LessOrEqual(t, cap(z.line.buf)+cap(z.line.right.buf), retained)
+}
+
+func TestNoLineAllocates(t *testing.T) {
+	for name, line := range map[string]string{
+		"plain":    "a line\tof a build log\n",
+		"coloured": "\x1b[1mfile.c:\x1b[m\x1b[K \x1b[35mwarning\x1b[0m\n",
+		"bar":      "\r[####    ] 50%\r[#####   ] 60%\n",
+		"blocks":   "\r━━━━╸    50%\r━━━━━━   60%\n",
+		"emoji":    "\r👍👍👍 e\u0301\b\b\r👍 ok\n",
+		"edits":    "abc\tdef\r\x1b[3Cx\x1b[2@\x1b[P\x1b[X\x1b[1K\n",
+		"title":    "\x1b]0;日本\x07\xff\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			z := NewSanitizer(discard{})
+			chunk := []byte(strings.Repeat(line, 100))
+			assert.Zero(t, testing.AllocsPerRun(10, func() { _, _ = z.Write(chunk); _ = z.Line() }))
+		})
+	}
+}
+
+// The sink gets whole lines, and never part of a rune.
+func TestWhatIsHandedOnEndsWithARune(t *testing.T) {
+	text := strings.Repeat("語é\U0001f44d x\r日\n", 20) + strings.Repeat("語é\U0001f44d", maxLine/4) + "\n"
+	for _, size := range []int{97, 4096, 40_000, len(text)} {
+		z := NewSanitizer(validText{t})
+		for p := []byte(text); len(p) > 0; p = p[min(size, len(p)):] {
+			_, _ = z.Write(p[:min(size, len(p))])
+			require.True(t, utf8.Valid(z.Line()))
+		}
+	}
+}
+
+type validText struct{ t *testing.T }
+
+func (v validText) Write(p []byte) (int, error) {
+	require.True(v.t, utf8.Valid(p))
+	require.NotEmpty(v.t, p)
+	return len(p), nil
+}
+
+// What looks at eight bytes at a time finds what a plain loop finds.
+func TestScansAreExact(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	alphabet := []string{"a", " ", "~", "\x7f", "\x1f", "\t", "\n", "\r", "\x00", "\x0b", "\x08", "\x80", "\x9b", "\xff", "\u0085", "\u00a0", "é", "語", "\ufffd", "\U0001f44d", "\xe0\x80\x80", "\xed\xa0\x80", "\xe6\x9c"}
+	for range 50_000 {
+		dirt := 1 + random.IntN(len(alphabet))
+		var b []byte
+		for range random.IntN(80) {
+			if random.IntN(9) == 0 {
+				b = append(b, alphabet[random.IntN(dirt)]...)
+			} else {
+				b = append(b, 'x')
+			}
+		}
+		clean, printable := 0, -1
+		for clean < len(b) {
+			r, size := utf8.DecodeRune(b[clean:])
+			space := r == '\n' || r == '\t'
+			if unicode.IsControl(r) && !space || r == utf8.RuneError && size == 1 {
+				break
+			}
+			if space && printable < 0 {
+				printable = clean
+			}
+			clean += size
+		}
+		if printable < 0 {
+			printable = clean
+		}
+		require.Equal(t, clean, cleanPrefix(b), "%q", b)
+		require.Equal(t, printable, printablePrefix(b), "%q", b)
+		require.Equal(t, bytes.LastIndexByte(b, '\n'), lastNewline(b), "%q", b)
+		single := bytes.IndexFunc(b, func(r rune) bool { return r == '\t' || r >= utf8.RuneSelf })
+		if single < 0 {
+			single = len(b)
+		}
+		require.Equal(t, single, singlePrefix(b), "%q", b)
+	}
+}
+
+func TestRuneWidth(t *testing.T) {
+	for r := rune(0xa0); r <= utf8.MaxRune; r++ {
+		if !utf8.ValidRune(r) {
+			continue
+		}
+		p := utf8.AppendRune(nil, r)
+		want := ansi.StringWidthWc(string(r))
+		require.Equal(t, want, advance(0, p), "%U", r)
+		size, width := cell(p, 0)
+		require.Equal(t, [2]int{len(p), want}, [2]int{size, width}, "%U", r)
 	}
 }
 
 type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
-
-func FuzzSanitizerSplit(f *testing.F) {
-	f.Add("a\x1b[31mb\rc\x1b[K語\b\t\x9b1G\xff", 3, 7)
-	f.Add("日本\b\bx\x1b]0;title\ny\x1b[2@\x1b[3P", 1, 2)
-	f.Fuzz(func(t *testing.T, s string, i, j int) {
-		want := Sanitize(s)
-		require.True(t, utf8.ValidString(want))
-		for _, r := range want {
-			require.False(t, r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0, "control character %q", r)
-		}
-		if len(s) > 0 {
-			i, j = int(uint(i)%uint(len(s))), int(uint(j)%uint(len(s)))
-			require.Equal(t, want, sanitizeSplit(s, min(i, j), max(i, j)))
-		}
-	})
-}
-
-// FuzzSanitizerStrip compares with ansi.Strip where the two mean the same:
-// text and whole sequences that neither move the cursor nor erase.
-func FuzzSanitizerStrip(f *testing.F) {
-	f.Add("hello", 1, "語\n")
-	f.Fuzz(func(t *testing.T, a string, kind int, b string) {
-		sequences := []string{"\x1b[1;31m", "\x1b[0m", "\x1b]0;t\x07", "\x1b]8;;x\x1b\\", "\x1bPq1\x1b\\", "\x1b_x\x1b\\", "\x1b(B", "\x1b[?25l", "\x1b[2J", "\x1b="}
-		a, b = printable(a), printable(b)
-		s := a + sequences[int(uint(kind)%uint(len(sequences)))] + b
-		require.Equal(t, ansi.Strip(s), Sanitize(s))
-	})
-}
-
-// printable keeps what both take as text.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r == utf8.RuneError {
-			return -1
-		}
-		return r
-	}, s)
-}
-
-func BenchmarkSanitizer(b *testing.B) {
-	for name, raw := range map[string][]byte{
-		"plain":    input.BuildLog(64 << 20), // larger than the caches, as real output is
-		"coloured": input.ColouredBuild(4 << 20),
-		"progress": input.ProgressBar(4 << 20),
-		"blocks":   input.BlockBar(4 << 20),
-		"cjk":      input.CJK(4 << 20),
-		"binary":   input.Binary(4 << 20),
-	} {
-		b.Run(name+"/sanitizer", func(b *testing.B) {
-			b.SetBytes(int64(len(raw)))
-			b.ReportAllocs()
-			z := NewSanitizer(discard{})
-			for b.Loop() {
-				for chunk := range slices.Chunk(raw, 64<<10) {
-					_, _ = z.Write(chunk)
-				}
-			}
-		})
-		b.Run(name+"/ansi.Strip", func(b *testing.B) {
-			b.SetBytes(int64(len(raw)))
-			text := string(raw)
-			for b.Loop() {
-				_ = ansi.Strip(text)
-			}
-		})
-		b.Run(name+"/copy", func(b *testing.B) {
-			b.SetBytes(int64(len(raw)))
-			dst := make([]byte, len(raw))
-			for b.Loop() {
-				copy(dst, raw)
-			}
-		})
-	}
-}

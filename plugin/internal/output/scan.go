@@ -1,12 +1,14 @@
 package output
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"unicode/utf8"
 )
 
-// Masks for eight bytes at a time.
+// Masks for eight bytes at a time. A sum may carry only out of a byte that is
+// not ASCII, into those behind it: the first byte found is always right.
 const (
 	ones  = 0x0101010101010101
 	highs = 0x8080808080808080
@@ -16,8 +18,7 @@ const (
 // on as it is: printable ASCII, newlines, tabs, and whole valid runes that are
 // no C1 control.
 func cleanPrefix(p []byte) int {
-	i := 0
-	for {
+	for i := 0; ; {
 		i += cleanASCII(p[i:])
 		n := cleanRunes(p[i:])
 		if n == 0 {
@@ -30,22 +31,31 @@ func cleanPrefix(p []byte) int {
 // cleanASCII looks at the ASCII part only.
 func cleanASCII(p []byte) int {
 	i := 0
-	for ; len(p)-i >= 32; i += 32 {
-		q := p[i : i+32 : i+32]
-		if suspect(word(q))|suspect(word(q[8:]))|suspect(word(q[16:]))|suspect(word(q[24:])) == 0 {
-			continue
-		}
-		for j := 0; j < 32; j += 8 {
-			if x := word(q[j:]); suspect(x) != 0 {
-				if m := dirty(x); m != 0 {
-					return i + j + bits.TrailingZeros64(m)/8
-				}
-			}
+	if len(p) >= 8 {
+		if found := dirty(binary.LittleEndian.Uint64(p)); found != 0 { // soon, behind a rune
+			return first(found)
 		}
 	}
+	for ; len(p)-i >= 32; i += 32 {
+		q := p[i : i+32 : i+32]
+		a, b := dirty(binary.LittleEndian.Uint64(q)), dirty(binary.LittleEndian.Uint64(q[8:]))
+		c, d := dirty(binary.LittleEndian.Uint64(q[16:])), dirty(binary.LittleEndian.Uint64(q[24:]))
+		if a|b|c|d == 0 {
+			continue
+		}
+		switch {
+		case a != 0:
+			return i + first(a)
+		case b != 0:
+			return i + 8 + first(b)
+		case c != 0:
+			return i + 16 + first(c)
+		}
+		return i + 24 + first(d)
+	}
 	for ; len(p)-i >= 8; i += 8 {
-		if m := dirty(word(p[i:])); m != 0 {
-			return i + bits.TrailingZeros64(m)/8
+		if found := dirty(binary.LittleEndian.Uint64(p[i:])); found != 0 {
+			return i + first(found)
 		}
 	}
 	for ; i < len(p); i++ {
@@ -56,52 +66,70 @@ func cleanASCII(p []byte) int {
 	return i
 }
 
-func word(p []byte) uint64 { return binary.LittleEndian.Uint64(p) }
-
-// suspect is not 0 where a byte of x is a control byte, DEL or not ASCII. It
-// may be not 0 where none is.
-func suspect(x uint64) uint64 {
-	del := x ^ ones*0x7f
-	return (x | (x - ones*' ') | (del - ones)) & highs
-}
-
-// dirty sets exactly the high bits of those bytes of x that are not printable
-// ASCII, a newline or a tab.
+// dirty marks, by its high bit, the first byte that is not printable ASCII, a
+// newline or a tab.
 func dirty(x uint64) uint64 {
-	low := x &^ highs // so that no borrow and no carry leaves a byte
-	control := ^((low | highs) - ones*' ')
-	return (x | control&^equal(low, '\n')&^equal(low, '\t') | equal(low, 0x7f)) & highs
+	control := ^(x + (0x80-' ')*ones)
+	other := ^(x + (0x80-'\t')*ones) | (x + (0x7f-'\n')*ones) // than \t and \n
+	return (x | (x + ones) | control&other) & highs
 }
 
-// equal sets the high bit of each byte of x that is b; x and b are ASCII.
-func equal(x uint64, b byte) uint64 {
-	return ^((x ^ ones*uint64(b)) + ones*0x7f) & highs
+// printablePrefix returns the length of the longest prefix of p that is clean
+// and has neither newlines nor tabs.
+func printablePrefix(p []byte) int {
+	for i := 0; ; {
+		i += printableASCII(p[i:])
+		n := cleanRunes(p[i:])
+		if n == 0 {
+			return i
+		}
+		i += n
+	}
 }
 
-// isSimple reports whether each byte of clean text is one column: no tab,
-// nothing but ASCII.
-func isSimple(p []byte) bool {
-	for ; len(p) >= 8; p = p[8:] {
-		if x := word(p); (x|equal(x&^highs, '\t'))&highs != 0 {
-			return false
+func printableASCII(p []byte) int {
+	i := 0
+	for ; len(p)-i >= 8; i += 8 {
+		x := binary.LittleEndian.Uint64(p[i:])
+		if found := (x | (x + ones) | ^(x + (0x80-' ')*ones)) & highs; found != 0 {
+			return i + first(found)
 		}
 	}
-	for _, b := range p {
-		if b >= utf8.RuneSelf || b == '\t' {
-			return false
-		}
+	for i < len(p) && p[i] >= ' ' && p[i] < 0x7f {
+		i++
 	}
-	return true
+	return i
 }
+
+// lastNewline is bytes.LastIndexByte, which looks at one byte at a time.
+func lastNewline(p []byte) int {
+	n := len(p)
+	for ; n >= 8; n -= 8 {
+		x := binary.LittleEndian.Uint64(p[n-8:]) ^ '\n'*ones
+		if found := ^((x&^highs + 0x7f*ones) | x) & highs; found != 0 {
+			return n - 1 - bits.LeadingZeros64(found)/8
+		}
+	}
+	return bytes.LastIndexByte(p[:n], '\n')
+}
+
+// first returns the index of the first byte that is marked.
+func first(found uint64) int { return bits.TrailingZeros64(found) / 8 }
 
 // cleanRunes looks at the non-ASCII part only.
 func cleanRunes(p []byte) int {
 	i := 0
 	for i < len(p) && p[i] >= utf8.RuneSelf {
 		// Most of what is not ASCII has three bytes and is of no special range.
-		if len(p)-i >= 3 && p[i] > 0xe0 && p[i] < 0xf0 && p[i] != 0xed && p[i+1]&0xc0 == 0x80 && p[i+2]&0xc0 == 0x80 {
+		for len(p)-i >= 8 && commonPair(binary.LittleEndian.Uint64(p[i:])) {
+			i += 6
+		}
+		if len(p)-i >= 4 && common(binary.LittleEndian.Uint32(p[i:])) {
 			i += 3
 			continue
+		}
+		if i == len(p) || p[i] < utf8.RuneSelf {
+			break
 		}
 		n, ok := runeLen(p[i:])
 		if !ok || n == 0 || p[i] == 0xc2 && p[i+1] < 0xa0 {
@@ -111,6 +139,19 @@ func cleanRunes(p []byte) int {
 	}
 	return i
 }
+
+// commonPair reports whether x begins with two common runes.
+func commonPair(x uint64) bool {
+	return x&0xc0c0f0c0c0f0 == 0x8080e08080e0 && (special>>(x&15)|special>>(x>>24&15))&1 == 0
+}
+
+// common reports whether x begins with a rune of three bytes, of which the
+// second is valid whatever it is.
+func common(x uint32) bool {
+	return x&0xc0c0f0 == 0x8080e0 && special>>(x&15)&1 == 0
+}
+
+const special = 1<<0x0 | 1<<0xd // 0xe0 and 0xed
 
 // runeLen returns the length of the rune that p, which does not begin with
 // ASCII, begins with: 0 where p ends within it. Where p begins with none, it
