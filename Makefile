@@ -4,10 +4,11 @@ GO ?= go
 GOLANGCI_LINT = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHSTAT = golang.org/x/perf/cmd/benchstat@latest
 FUZZTIME ?= 20s
+SOAKTIME ?= 2m
 SCALE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test validate lint cross fuzz soak bench bench-growth bench-compare profile clean
+.PHONY: help build demo test validate lint cross fuzz soak soak bench bench-growth bench-compare profile clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +42,9 @@ fuzz: ## each fuzz target for FUZZTIME
 		dir=$$(grep -rEl "^func $$name\(" --include='*_test.go' . | xargs dirname); \
 		echo "$$dir $$name"; $(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) "$$dir" || exit 1; \
 	done
+
+soak: ## random commands, crashes and restarts for SOAKTIME (SOAK_SEED=n repeats the dice), then heavy load
+	SOAK=$(SOAKTIME) $(GO) test -count 1 -v -timeout 2h -run '^(TestSoak|TestFault.*)$$' ./shared
 
 bench: build ## the table of claims: target, measured, verdict (SCALE=0.1 for a quick look)
 	$(GO) run ./plugin/internal/bench -scale $(SCALE)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -79,18 +80,17 @@ func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPI
 // does not outlive host, a process, unless that is 0.
 func (s *session) open(f *flags, host int) error {
 	sweepFolders()
-	folder, err := makeFolder()
-	if err != nil {
-		return err
-	}
-	s.folder = folder
+	s.folder = newFolder()
 	env := os.Environ()
-	if err := os.Setenv(plugin.EnvUnixSocketDir, folder); err != nil {
+	if err := os.Setenv(plugin.EnvUnixSocketDir, s.folder); err != nil {
 		return err
 	}
-	record, err := process.StartGuardian(process.Duties{Host: host, Remove: []string{folder}})
+	record, err := process.StartGuardian(process.Duties{Host: host, Remove: []string{s.folder}})
 	if err != nil {
 		return err
+	}
+	if err := os.Mkdir(s.folder, 0o700); err != nil { // only now: the guardian removes it
+		return fmt.Errorf("cannot make a folder for the socket: %w", err)
 	}
 	s.executor, err = executor.New(executor.Config{
 		Dir:     f.dir,
@@ -157,18 +157,13 @@ const folderPrefix = "bash-plugin-run-"
 // about 100 bytes for the socket's path.
 const maxFolder = 80
 
-// makeFolder makes a folder that only this user may enter.
-func makeFolder() (string, error) {
-	name := fmt.Sprintf("%s%d-", folderPrefix, os.Getpid())
-	dir := os.TempDir()
-	if len(dir)+len(name) > maxFolder-16 {
-		dir = "/tmp"
+// newFolder returns a path that nobody can guess.
+func newFolder() string {
+	name := fmt.Sprintf("%s%d-%s", folderPrefix, os.Getpid(), rand.Text()[:8])
+	if dir := os.TempDir(); len(dir)+1+len(name) <= maxFolder {
+		return filepath.Join(dir, name)
 	}
-	folder, err := os.MkdirTemp(dir, name)
-	if err != nil {
-		return "", fmt.Errorf("cannot make a folder for the socket: %w", err)
-	}
-	return folder, nil
+	return filepath.Join("/tmp", name)
 }
 
 // sweepFolders removes the folders of plugins that were killed together with

@@ -41,7 +41,6 @@ func (c *Client) session(ctx context.Context) (*session, error) {
 	}
 	if c.now != nil {
 		c.now.bury()
-		c.jobs.lose()
 		c.now = nil
 	}
 	s, err := c.cfg.start(ctx, c.closing)
@@ -51,8 +50,9 @@ func (c *Client) session(ctx context.Context) (*session, error) {
 
 func errClientClosed() error { return &Error{CodeClosed, "the client is closed: launch another one"} }
 
-// do makes a call, on a fresh plugin where there is none.
-func (c *Client) do(ctx context.Context, call func(Bash) (*Result, error)) (*Result, error) {
+// do makes a call about a job (0: none yet), on a fresh plugin where there is
+// none.
+func (c *Client) do(ctx context.Context, pid int, call func(Bash) (*Result, error)) (*Result, error) {
 	s, err := c.patientSession(ctx)
 	if err != nil {
 		return nil, err
@@ -65,9 +65,9 @@ func (c *Client) do(ctx context.Context, call func(Bash) (*Result, error)) (*Res
 		s.bury()
 	}
 	if err == nil {
-		c.jobs.note(r)
+		c.jobs.note(s.pid, r)
 	}
-	return r, err
+	return r, c.jobs.explain(s.pid, pid, err)
 }
 
 // patientSession is session for a context that may be over: the plugin
@@ -92,22 +92,21 @@ func (c *Client) isShut() bool {
 
 // Execute implements Bash.
 func (c *Client) Execute(ctx context.Context, req ExecuteRequest) (*Result, error) {
-	return c.do(ctx, func(b Bash) (*Result, error) { return b.Execute(ctx, req) })
+	return c.do(ctx, 0, func(b Bash) (*Result, error) { return b.Execute(ctx, req) })
 }
 
 // Check implements Bash.
 func (c *Client) Check(ctx context.Context, req CheckRequest) (*Result, error) {
-	r, err := c.do(ctx, func(b Bash) (*Result, error) { return b.Check(ctx, req) })
-	return r, c.jobs.explain(req.PID, err)
+	return c.do(ctx, req.PID, func(b Bash) (*Result, error) { return b.Check(ctx, req) })
 }
 
 // Kill implements Bash.
 func (c *Client) Kill(ctx context.Context, req KillRequest) (*Result, error) {
-	r, err := c.do(ctx, func(b Bash) (*Result, error) { return b.Kill(ctx, req) })
+	r, err := c.do(ctx, req.PID, func(b Bash) (*Result, error) { return b.Kill(ctx, req) })
 	if err == nil {
 		c.jobs.forget(req.PID, r)
 	}
-	return r, c.jobs.explain(req.PID, err)
+	return r, err
 }
 
 // Close ends every command and the plugin, and returns when nothing of them is

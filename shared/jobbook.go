@@ -10,46 +10,43 @@ import (
 // jobBook remembers the jobs of a Client's plugins for when one crashes: what
 // became of them and where their output is. It is safe for concurrent use.
 type jobBook struct {
-	mu   sync.Mutex // guards what follows
-	live map[int]jobEntry
-	lost map[int]jobEntry
+	mu   sync.Mutex // guards jobs
+	jobs map[int]jobEntry
 }
 
 type jobEntry struct {
+	plugin  int // its pid
 	command string
 	logs    []string
 }
 
 const (
-	maxLost  = 1024 // entries of each kind
+	maxJobs  = 2048 // entries
 	maxBrief = 80   // bytes of a command
 )
 
-func newJobBook() *jobBook {
-	return &jobBook{live: make(map[int]jobEntry), lost: make(map[int]jobEntry)}
-}
+func newJobBook() *jobBook { return &jobBook{jobs: make(map[int]jobEntry)} }
 
-// note learns from a Result.
-func (b *jobBook) note(r *Result) {
+// note learns from a Result of a plugin.
+func (b *jobBook) note(plugin int, r *Result) {
 	if r == nil || r.PID == 0 {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, known := b.live[r.PID]; !known && r.Status != StatusRunning && len(r.Leftover) == 0 {
+	if b.jobs[r.PID].plugin != plugin && r.Status != StatusRunning && len(r.Leftover) == 0 {
 		return // a plain command, no job
 	}
-	if len(b.live) >= maxLost {
-		clear(b.live)
+	if len(b.jobs) >= maxJobs {
+		clear(b.jobs)
 	}
-	entry := jobEntry{command: brief(r.Command)}
+	entry := jobEntry{plugin: plugin, command: brief(r.Command)}
 	for _, out := range []Output{r.Stdout, r.Stderr} {
 		if out.Path != "" {
 			entry.logs = append(entry.logs, out.Path)
 		}
 	}
-	b.live[r.PID] = entry
-	delete(b.lost, r.PID) // the pid is another job's by now
+	b.jobs[r.PID] = entry
 }
 
 // brief returns the beginning of a command, to tell it from others.
@@ -61,38 +58,26 @@ func brief(command string) string {
 	return command
 }
 
-// forget drops a job that was killed, or those that r lists.
+// forget drops a job that a plugin has killed, or those that r lists.
 func (b *jobBook) forget(pid int, r *Result) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.live, pid)
+	delete(b.jobs, pid)
 	for _, job := range r.Jobs {
-		delete(b.live, job.PID)
+		delete(b.jobs, job.PID)
 	}
 }
 
-// lose moves the live jobs to the lost ones.
-func (b *jobBook) lose() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.lost) > maxLost {
-		clear(b.lost)
-	}
-	for pid, entry := range b.live {
-		b.lost[pid] = entry
-	}
-	clear(b.live)
-}
-
-// explain adds to an error for an unknown pid what became of the job.
-func (b *jobBook) explain(pid int, err error) error {
+// explain adds to a plugin's error for an unknown pid what became of the job,
+// where that was an earlier plugin's.
+func (b *jobBook) explain(plugin, pid int, err error) error {
 	if !errors.Is(err, ErrNotFound) {
 		return err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	entry, ok := b.lost[pid]
-	if !ok {
+	entry, ok := b.jobs[pid]
+	if !ok || entry.plugin == plugin {
 		return err
 	}
 	text := fmt.Sprintf("job %d (%s) is gone: the plugin crashed, and what still ran of it was ended", pid, entry.command)

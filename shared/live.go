@@ -47,11 +47,21 @@ func dialLive(broker *plugin.MuxBroker, id uint32) *liveSender {
 		}
 		close(l.ready)
 		if err == nil {
-			_, _ = io.Copy(io.Discard, conn) // the host closes its end to stop
-			conn.Close()
+			_, _ = conn.Read(make([]byte, 1)) // the host wants no more, or is gone
+			l.close()
 		}
 	}()
 	return l
+}
+
+// close ends the stream between two frames.
+func (l *liveSender) close() {
+	<-l.ready
+	if l.conn != nil {
+		l.write.Lock()
+		defer l.write.Unlock()
+		l.conn.Close()
+	}
 }
 
 func (l *liveSender) writer(to byte) io.Writer {
@@ -72,12 +82,8 @@ func (l *liveSender) returned(nothingStarted bool) {
 }
 
 func (l *liveSender) release() {
-	if l.users.Add(-1) > 0 {
-		return
-	}
-	<-l.ready
-	if l.conn != nil {
-		l.conn.Close()
+	if l.users.Add(-1) == 0 {
+		l.close()
 	}
 }
 
@@ -138,16 +144,22 @@ func receiveLive(broker *plugin.MuxBroker, stdout, stderr io.Writer) *liveReceiv
 	}
 	l := &liveReceiver{id: broker.NextId(), done: make(chan struct{}), moved: make(chan struct{}, 1), returned: make(chan struct{})}
 	go func() {
-		defer tellEnd(stdout, stderr)
-		defer close(l.done)
 		conn, err := broker.Accept(l.id)
-		if err != nil {
-			return
+		if err == nil {
+			defer hangUp(conn)
+			_ = l.copy(conn, map[byte]io.Writer{toStdout: stdout, toStderr: stderr})
 		}
-		defer conn.Close()
-		_ = l.copy(conn, map[byte]io.Writer{toStdout: stdout, toStderr: stderr})
+		close(l.done)
+		tellEnd(stdout, stderr)
 	}()
 	return l
+}
+
+// hangUp asks the sender to stop and takes what is under way still.
+func hangUp(conn net.Conn) {
+	_, _ = conn.Write([]byte{0})
+	_, _ = io.Copy(io.Discard, conn)
+	conn.Close()
 }
 
 func tellEnd(writers ...io.Writer) {
