@@ -8,7 +8,7 @@ SOAKTIME ?= 2m
 SCALE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test validate lint cross fuzz soak soak bench bench-growth bench-compare profile clean
+.PHONY: help build demo test validate lint cross fuzz soak bench bench-growth bench-compare profile clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

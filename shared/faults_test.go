@@ -85,7 +85,7 @@ func TestFaultsAreNoticed(t *testing.T) {
 	for range 3 * faultRounds() {
 		crowd := newFaultCrowd(t)
 		h := startFaultHost(t, faultHostOrders{Commands: []string{
-			crowd.command(`trap 'echo 0 >&9; exit' TERM; echo $$ >&9; while :; do read -t 1000 <> <(:); done`),
+			crowd.command(`trap 'echo 0 >&9; exit' TERM; echo $$ >&9; sleep 1000 & wait`),
 		}})
 		crowd.await(1)
 		begin := time.Now()
