@@ -3,12 +3,24 @@ package main
 import (
 	"context"
 	"io"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"bashplugin/shared"
 )
+
+// oneStream reports whether stdout and stderr go to the same place, as with a
+// terminal: merged by the command, they keep their order.
+func oneStream() bool {
+	out, err := os.Stdout.Stat()
+	if err != nil {
+		return false
+	}
+	other, err := os.Stderr.Stat()
+	return err == nil && os.SameFile(out, other)
+}
 
 // outlet takes the live output of one stream. It may be slow, as a pager is:
 // drain waits until everything has come through.

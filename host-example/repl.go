@@ -61,6 +61,7 @@ type shell struct {
 	client     *shared.Client
 	console    *console
 	out, err   io.Writer
+	merge      bool           // out and err are the same
 	interrupts chan os.Signal // Ctrl-C where the terminal is not ours to read keys from
 	failed     func(error)    // is told of output that cannot be written
 	dir        string         // of commands
@@ -78,6 +79,7 @@ func newShell(client *shared.Client, console *console, dir string, failed func(e
 		console:    console,
 		out:        console.stream(os.Stdout),
 		err:        console.stream(os.Stderr),
+		merge:      oneStream(),
 		failed:     failed,
 		dir:        dir,
 		interrupts: make(chan os.Signal, 1),

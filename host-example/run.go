@@ -20,7 +20,7 @@ func run(args []string) (int, error) {
 	asJSON := set.Bool("json", false, "print the whole Result as JSON instead of the output")
 	mode := set.String("mode", string(shared.ModeDetach), "what happens at the timeout: detach, terminate, background or auto")
 	timeout := set.Duration("timeout", 0, fmt.Sprintf("how long to wait (default %v)", shared.DefaultTimeout))
-	merge := set.Bool("merge", false, "merge stderr into stdout")
+	merge := set.Bool("merge", false, "merge stderr into stdout (where both go to the same place they are, but for -json)")
 	if err := set.Parse(args); err != nil {
 		return usageError, quietly(err)
 	}
@@ -32,7 +32,7 @@ func run(args []string) (int, error) {
 		Command: strings.Join(set.Args(), " "),
 		Mode:    shared.Mode(*mode),
 		Timeout: *timeout,
-		Merge:   *merge,
+		Merge:   *merge || !*asJSON && oneStream(),
 	}
 	ctx, stop := interruptible()
 	defer stop(nil)

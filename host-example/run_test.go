@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -26,6 +27,13 @@ func TestRunIsLikeTheCommand(t *testing.T) {
 	assert.Equal(t, ran{"out\n", "err\n", 3}, r)
 	r = host(t, "run", "-merge", "echo out; echo err >&2")
 	assert.Equal(t, ran{"out\nerr\n", "", 0}, r)
+	both, err := program(t, "host-example", "run", "for i in {1..100}; do echo out $i; echo err $i >&2; done").CombinedOutput()
+	require.NoError(t, err)
+	var want strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&want, "out %d\nerr %d\n", i+1, i+1)
+	}
+	assert.Equal(t, want.String(), string(both), "in the order written where both go to the same place")
 	r = host(t, "run", "kill -KILL $$")
 	assert.Equal(t, 137, r.code)
 	r = host(t, "run", `printf '\033[1mraw\033[0m\r\n\377'`)

@@ -103,7 +103,7 @@ type Limits struct {
 type CheckRequest struct {
 	PID     int           // of the job; AllJobs lists every job in Result.Jobs
 	All     bool          // all output so far, not only what no Result has shown yet
-	Wait    time.Duration // wait up to this long for bash to end (where it has, for what it left running) …
+	Wait    time.Duration // wait up to this long for bash to end (where a Result has told so, for what it left running) …
 	WaitFor string        // … or for output not shown yet (sanitized, either stream) to match this regular expression
 	Limits  Limits
 }

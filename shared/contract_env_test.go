@@ -52,8 +52,9 @@ func TestMeaning9EveryCommand(t *testing.T) {
 		}
 	})
 	t.Run("ignores and blocks no signal", func(t *testing.T) {
-		r := run(t, bash, "grep -E '^Sig(Ign|Blk)' /proc/self/status; yes | head -n 1; echo ${PIPESTATUS[*]}")
-		assert.Equal(t, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\ny\n141 0\n", r.Stdout.Content)
+		// 32 and 33 are the C library's own, which Go leaves as the host had them.
+		r := run(t, bash, "for set in Blk Ign; do echo $(( 0x$(awk /Sig$set/'{print $2}' /proc/self/status) & ~0x180000000 )); done; yes | head -n 1; echo ${PIPESTATUS[*]}")
+		assert.Equal(t, "0\n0\ny\n141 0\n", r.Stdout.Content)
 		assert.Empty(t, r.Stderr.Content)
 	})
 	t.Run("has settings that keep tools from asking", func(t *testing.T) {

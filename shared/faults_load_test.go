@@ -15,20 +15,17 @@ import (
 
 // faultScale makes the load heavier where there is time for it.
 func faultScale() int {
-	switch {
-	case os.Getenv("SOAK") != "":
-		return 5
-	case testing.Short():
-		return 1
+	if os.Getenv("SOAK") != "" {
+		return 10
 	}
-	return 2
+	return 1
 }
 
 // However much is written, in whatever way, the plugin's memory has a bound.
 func TestFaultMemory(t *testing.T) {
 	t.Parallel()
 	bash := launchWith(t, shared.LaunchConfig{MaxLogBytes: 1 << 20})
-	size := faultScale() << 26
+	size := faultScale() * 64 << 20
 	run(t, bash, "seq 1000000")
 	before := memory(t, bash.PluginPID())
 	for name, flood := range map[string]string{
@@ -79,7 +76,7 @@ func requireFaultBack(t *testing.T, plugin int, before faultHeld) {
 func TestFaultThousandsInARow(t *testing.T) {
 	t.Parallel()
 	bash := launch(t)
-	n := 500 * faultScale()
+	n := 1000 * faultScale()
 	kinds := []func(i int){
 		func(i int) {
 			assert.Equal(t, fmt.Sprintln(i), run(t, bash, fmt.Sprint("echo ", i)).Stdout.Content)

@@ -149,6 +149,38 @@ func TestFaultsUnderALiveHost(t *testing.T) {
 	clean.log(t, "until every process of the old plugin is gone")
 }
 
+// A plugin that is killed amid the start of a command has a child that is
+// neither the plugin nor the command yet.
+func TestFaultAmidAStart(t *testing.T) {
+	t.Parallel()
+	temp := shortDir(t)
+	for i := range 8 * faultRounds() {
+		crowd := newFaultCrowd(t)
+		bash := launchWith(t, shared.LaunchConfig{Env: []string{"TMPDIR=" + temp}})
+		plugin := bash.PluginPID()
+		guardian := faultGuardian(t, plugin)
+		ctx, cancel := cancelable(t)
+		var calls []<-chan outcome
+		for range 8 {
+			calls = append(calls, startExecute(ctx, bash, shared.ExecuteRequest{Command: crowd.command(forever)}))
+		}
+		time.Sleep(time.Duration(i) * time.Millisecond / 2)
+		require.NoError(t, unix.Kill(plugin, unix.SIGKILL))
+		awaitDeath(t, plugin, guardian)
+		cancel()
+		for _, call := range calls {
+			if done := await(t, call); done.err != nil {
+				requireCode(t, done.err, shared.ErrCrashed)
+			} else { // it came late, to the next plugin
+				assert.Equal(t, shared.CauseCancel, done.result.Cause)
+			}
+		}
+		crowd.awaitGone()
+		require.NoError(t, bash.Close())
+	}
+	requireEmpty(t, temp)
+}
+
 // The plugin and its guardian killed at once: the fresh plugin works, and
 // nothing waits for what nobody ends.
 func TestFaultOfThePluginAndItsGuardian(t *testing.T) {

@@ -103,14 +103,16 @@ func eventually(t *testing.T, what string, happened func() bool) {
 	require.Eventually(t, happened, hang, 2*time.Millisecond, what)
 }
 
-// alive reports whether a process runs; one that waits to be reaped does not.
+// alive reports whether a process runs; one that waits to be reaped does not,
+// unless others of its threads have not ended yet.
 func alive(pid int) bool {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return false
 	}
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	return fields[0] != "Z" && fields[0] != "X"
+	threads := fields[17]
+	return fields[0] != "Z" && fields[0] != "X" || threads > "1"
 }
 
 func awaitDeath(t *testing.T, pids ...int) {

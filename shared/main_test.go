@@ -16,6 +16,9 @@ func TestMain(m *testing.M) {
 		runFaultHost()
 		return
 	}
+	if address := os.Getenv(faultServerEnv); address != "" {
+		runFaultServer(address)
+	}
 	os.Exit(plugintest.Main(func(dir string) int {
 		pluginPath = filepath.Join(dir, "bash-plugin")
 		return m.Run()

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/hashicorp/go-plugin"
 )
@@ -52,10 +53,11 @@ func (cfg *LaunchConfig) attach(ctx context.Context, r *Reattach) (*session, err
 	ctx, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
 	defer cancel()
 	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, r.Network, r.Addr)
+	connected, err := dialer.DialContext(ctx, r.Network, r.Addr)
 	if err != nil {
 		return nil, launchError(err, "no plugin serves where %s says (%v): start bash-plugin -debug again and use the line that it prints, or unset the variable", ReattachName, err)
 	}
+	conn := &quietConn{Conn: connected}
 	stop := context.AfterFunc(ctx, func() { conn.Close() }) // a plugin that a debugger holds does not answer
 	bash, err := dispense(conn)
 	if err == nil && !stop() {
@@ -81,6 +83,26 @@ func dispense(conn net.Conn) (Bash, error) {
 		return nil, err
 	}
 	return bash.(Bash), nil
+}
+
+// quietConn takes what is written after its Close: the multiplexer would
+// complain on stderr.
+type quietConn struct {
+	net.Conn
+	closed atomic.Bool
+}
+
+func (c *quietConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if err != nil && c.closed.Load() {
+		return len(p), nil
+	}
+	return n, err
+}
+
+func (c *quietConn) Close() error {
+	c.closed.Store(true)
+	return c.Conn.Close()
 }
 
 // inDir is a Bash whose own directory is another one than the host's.

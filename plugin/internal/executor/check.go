@@ -42,8 +42,8 @@ func (e *Executor) list() (*shared.Result, error) {
 }
 
 // await returns when new output matches pattern, the time is up, ctx ends or
-// the job is over. Without a pattern it returns when bash ends, too: what it
-// left behind is waited for by the next call.
+// the job is over. Without a pattern it returns when bash has ended, too, as
+// long as no Result has told so: the next call waits for what bash left behind.
 func (e *Executor) await(ctx context.Context, j *job.Job, wait time.Duration, pattern *regexp.Regexp) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -51,7 +51,7 @@ func (e *Executor) await(ctx context.Context, j *job.Job, wait time.Duration, pa
 	var ended <-chan struct{}
 	if pattern != nil {
 		watch = j.Watch(pattern)
-	} else if !j.HasEnded() {
+	} else if !j.HasToldEnd() {
 		ended = j.Ended()
 	}
 	for {

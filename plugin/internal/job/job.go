@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -43,6 +44,8 @@ type Job struct {
 
 	ended chan struct{} // bash has ended and what it wrote is read: outcome is set
 	over  chan struct{} // nothing of the job lives, everything is read
+
+	toldEnd atomic.Bool // a Result has said that bash has ended
 
 	mu      sync.Mutex // guards what follows
 	cause   shared.Cause
@@ -97,7 +100,7 @@ func (j *Job) open(cfg Config) ([]*os.File, error) {
 	}
 	j.live = newLive(j.req.Stdout, j.req.Stderr)
 	j.stdout = stream(".stdout.log")
-	stdout, err := j.pipe(cfg, func(p []byte) {
+	stdout, err := j.pipe(cfg, j.stdout, func(p []byte) {
 		j.live.put(j.req.Stdout, p)
 		_, _ = j.stdout.Write(p)
 	})
@@ -105,15 +108,15 @@ func (j *Job) open(cfg Config) ([]*os.File, error) {
 		return []*os.File{cfg.Null, stdout, stdout}, err
 	}
 	j.stderr = stream(".stderr.log")
-	stderr, err := j.pipe(cfg, func(p []byte) {
+	stderr, err := j.pipe(cfg, j.stderr, func(p []byte) {
 		j.live.put(j.req.Stderr, p)
 		_, _ = j.stderr.Write(p)
 	})
 	return []*os.File{cfg.Null, stdout, stderr}, err
 }
 
-func (j *Job) pipe(cfg Config, sink func([]byte)) (*os.File, error) {
-	s, write, err := newSource(cfg.Floods, sink)
+func (j *Job) pipe(cfg Config, stream *output.Stream, sink func([]byte)) (*os.File, error) {
+	s, write, err := newSource(cfg.Floods, sink, stream.Flush)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a pipe: %w", err)
 	}
@@ -136,7 +139,7 @@ func (j *Job) follow() {
 	for _, s := range j.sources {
 		s.drain()
 	}
-	left := j.group.LeftBehind() && len(j.group.Members()) > 0
+	left := j.group.LeftBehind()
 	if !left {
 		j.finish()
 	}
@@ -170,16 +173,6 @@ func (j *Job) finish() {
 
 // Ended is closed when bash has ended and everything it wrote was read.
 func (j *Job) Ended() <-chan struct{} { return j.ended }
-
-// HasEnded reports whether Ended is closed.
-func (j *Job) HasEnded() bool {
-	select {
-	case <-j.ended:
-		return true
-	default:
-		return false
-	}
-}
 
 // Over is closed when, besides, everything it left behind has ended.
 func (j *Job) Over() <-chan struct{} { return j.over }

@@ -16,12 +16,18 @@ import (
 // shown. Either counts as shown.
 func (j *Job) Result(limits shared.Limits, all bool) *shared.Result {
 	r := j.Summary()
+	if r.Status != shared.StatusRunning {
+		j.toldEnd.Store(true)
+	}
 	r.Stdout = j.stdout.Show(limits, all)
 	if j.stderr != nil {
 		r.Stderr = j.stderr.Show(limits, all)
 	}
 	return r
 }
+
+// HasToldEnd reports whether a Result has said that bash has ended.
+func (j *Job) HasToldEnd() bool { return j.toldEnd.Load() }
 
 // Summary accounts for the job without its output.
 func (j *Job) Summary() *shared.Result {

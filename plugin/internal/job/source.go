@@ -28,13 +28,14 @@ type source struct {
 
 	mu    sync.Mutex // held during a read and what is done with its bytes; guards what follows
 	sink  func([]byte)
+	pause func() // called when a flood has come to a pause
 	total int64
 	large bool // the pipe was made larger
 	eof   bool
 }
 
 // newSource makes a pipe and returns its writing end.
-func newSource(floods chan struct{}, sink func([]byte)) (*source, *os.File, error) {
+func newSource(floods chan struct{}, sink func([]byte), pause func()) (*source, *os.File, error) {
 	read, write, err := pipe()
 	if err != nil {
 		return nil, nil, err
@@ -45,7 +46,7 @@ func newSource(floods chan struct{}, sink func([]byte)) (*source, *os.File, erro
 		write.Close()
 		return nil, nil, err
 	}
-	return &source{file: read, conn: conn, floods: floods, sink: sink, done: make(chan struct{})}, write, nil
+	return &source{file: read, conn: conn, floods: floods, sink: sink, pause: pause, done: make(chan struct{})}, write, nil
 }
 
 // run reads until the end of file. A source that always finds its pipe full
@@ -62,6 +63,9 @@ func (s *source) run() {
 			n, err := s.read(int(fd))
 			if flood {
 				<-s.floods
+			}
+			if flood && n <= 0 {
+				s.pause()
 			}
 			if flood = n >= bufferSize; n <= 0 {
 				return !errors.Is(err, syscall.EAGAIN)

@@ -4,26 +4,87 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"unicode/utf8"
 )
 
+// logBlock is how much of a flood is written to its log at a time, while the
+// next block fills.
+const logBlock = 256 << 10
+
+// blocks are those of the logs that are being written: an idle one has none.
+var blocks = sync.Pool{New: func() any { b := make([]byte, 0, logBlock); return &b }}
+
 // Log is the file that holds a stream from its first byte on. It stops for
 // good at the first byte that it cannot take, so that what it holds is always
-// an unbroken beginning of the stream.
+// an unbroken beginning of the stream. One goroutine at a time may use it.
 type Log struct {
-	logs *Logs
-	file *os.File
-	path string
-	size int64
+	logs  *Logs
+	file  *os.File
+	path  string
+	block *[]byte       // what is not given to the file yet; nil: nothing
+	under chan struct{} // closed when the block before that is written; nil: it is
+	stop  error         // why it stopped, as far as that is known yet
+
+	// Used by whoever writes a block; wait comes before any other use.
+	size int64 // of the file
 	err  error // why it stopped
 }
 
-// write appends p as far as the disk, the stream's bound and the session's
-// bound allow.
+// write takes p. flush makes sure that the file has it.
 func (l *Log) write(p []byte) {
-	if l.err != nil {
-		return
+	for len(p) > 0 && l.stop == nil {
+		if l.block == nil {
+			l.block = blocks.Get().(*[]byte)
+		}
+		n := cutRune(p, logBlock-len(*l.block))
+		*l.block = append(*l.block, p[:n]...)
+		if p = p[n:]; len(p) > 0 {
+			l.send()
+		}
 	}
+}
+
+// send has the block written while the next one fills.
+func (l *Log) send() {
+	l.wait()
+	block, done := l.block, make(chan struct{})
+	l.block, l.under = nil, done
+	go func() {
+		defer close(done)
+		l.put(block)
+	}()
+}
+
+func (l *Log) wait() {
+	if l.under != nil {
+		<-l.under
+		l.under = nil
+		l.stop = l.err
+	}
+}
+
+// flush gives the file everything so far.
+func (l *Log) flush() {
+	l.wait()
+	if l.block != nil {
+		l.put(l.block)
+		l.block = nil
+		l.stop = l.err
+	}
+}
+
+// put appends a block to the file as far as the disk, the stream's bound and
+// the session's bound allow.
+func (l *Log) put(block *[]byte) {
+	if l.err == nil {
+		l.append(*block)
+	}
+	*block = (*block)[:0]
+	blocks.Put(block)
+}
+
+func (l *Log) append(p []byte) {
 	allowed, reason := l.logs.allow(l.size, len(p))
 	n, err := l.file.Write(p[:cutRune(p, allowed)])
 	l.size += int64(n)
@@ -38,8 +99,9 @@ func (l *Log) write(p []byte) {
 
 // close closes the file; what it holds stays.
 func (l *Log) close() {
-	if err := l.file.Close(); err != nil && l.err == nil {
-		l.err = fmt.Errorf("the log may be incomplete: %w", cause(err))
+	l.flush()
+	if err := l.file.Close(); err != nil && l.stop == nil {
+		l.stop = fmt.Errorf("the log may be incomplete: %w", cause(err))
 	}
 }
 

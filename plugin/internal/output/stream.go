@@ -16,6 +16,10 @@ import (
 // configuration does not ask for more. It holds the default limits' worth.
 const DefaultTail = 64 << 10
 
+// floodChunk is the size of a chunk from which on more is expected at once, so
+// that the log need not be up to date behind it.
+const floodChunk = 64 << 10
+
 // StreamConfig is what a Stream needs to know.
 type StreamConfig struct {
 	Logs *Logs
@@ -60,8 +64,26 @@ func (s *Stream) Write(p []byte) (int, error) {
 	s.in.Lock()
 	defer s.in.Unlock()
 	_, _ = s.san.Write(p)
+	if s.log != nil && len(p) < floodChunk {
+		s.log.flush()
+	}
 	s.publish()
 	return len(p), nil
+}
+
+// Flush gives the log what a flood has written. A writer of large chunks calls
+// it when the flood pauses; Close does, too.
+func (s *Stream) Flush() {
+	s.in.Lock()
+	defer s.in.Unlock()
+	s.flush()
+}
+
+func (s *Stream) flush() {
+	if s.log != nil {
+		s.log.flush()
+		s.publish()
+	}
 }
 
 // Close finishes the last line and the log.
@@ -124,10 +146,11 @@ func (s *Stream) keep() {
 	}
 	log, err := s.cfg.Logs.create(s.cfg.Name)
 	if err != nil {
-		s.log = &Log{logs: s.cfg.Logs, err: err} // stopped before its first byte
+		s.log = &Log{logs: s.cfg.Logs, stop: err} // stopped before its first byte
 		return
 	}
 	log.write(s.tail.appendFrom(nil, s.tail.start(), s.tail.max))
+	log.flush()
 	if s.hasEnded() {
 		log.close()
 	}
@@ -146,7 +169,7 @@ func (s *Stream) publish() {
 	defer s.mu.Unlock()
 	s.line = append(s.line[:0], s.san.Line()...)
 	if s.log != nil {
-		s.path, s.pathErr = s.log.path, s.log.err
+		s.path, s.pathErr = s.log.path, s.log.stop
 	}
 	if s.changed != nil {
 		close(s.changed)
@@ -175,6 +198,10 @@ func (s *Stream) Written() bool {
 // only what no Result has shown. Either counts as shown. Where it shows less
 // than everything, it makes the log first.
 func (s *Stream) Show(limits shared.Limits, all bool) shared.Output {
+	if s.in.TryLock() { // a flood goes on otherwise, and its log follows
+		s.flush()
+		s.in.Unlock()
+	}
 	out, cut := s.show(limits, all)
 	if cut && out.Path == "" && out.PathError == "" {
 		s.Keep()

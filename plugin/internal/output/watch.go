@@ -11,8 +11,8 @@ const (
 )
 
 // Watch looks for a match in what no Result had shown when it was made. It
-// reads the tail or, where it fell behind, the log: the stream never waits for
-// it. It is not safe for concurrent use.
+// reads the tail or, where it fell behind, the log: the stream does not wait for
+// the search. It is not safe for concurrent use.
 type Watch struct {
 	s   *Stream
 	re  *regexp.Regexp
@@ -47,22 +47,47 @@ func (w *Watch) Match() bool {
 // whether there is more behind the text. The last text is looked at again the
 // next time: its end may be the beginning of a match.
 func (w *Watch) next() (text []byte, fresh int64, more bool) {
+	for {
+		if text, fresh, more, ok := w.look(w.behind()); ok {
+			return text, fresh, more
+		}
+	}
+}
+
+// behind reports whether only the log still has what is at pos.
+func (w *Watch) behind() bool {
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	return w.pos < w.s.tail.start()
+}
+
+// look is next, with the log up to date where it is needed. It reports false
+// where it turns out to be needed only now.
+func (w *Watch) look(withLog bool) (text []byte, fresh int64, more, ok bool) {
 	s := w.s
+	if withLog {
+		s.in.Lock()
+		defer s.in.Unlock()
+		s.flush()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	fresh = s.fresh(w.old)
 	if w.pos < s.tail.start() {
+		if !withLog {
+			return nil, 0, false, false
+		}
 		if text = s.readLog(w.pos, watchStep); len(text) > 0 {
-			return text, fresh, true
+			return text, fresh, true, true
 		}
 		w.pos = s.tail.start() // the log does not hold it: what is left is the tail
 	}
 	w.pos = min(w.pos, s.tail.end)
 	text, _ = s.text(w.pos)
 	if len(text) > watchStep {
-		return text[:cutRune(text, watchStep)], fresh, true
+		return text[:cutRune(text, watchStep)], fresh, true, true
 	}
-	return text, fresh, false
+	return text, fresh, false, true
 }
 
 // overlap returns how much of text is done with: all but its last lines.

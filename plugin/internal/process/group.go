@@ -61,9 +61,20 @@ func (g *Group) Gone() <-chan struct{} { return g.gone }
 // Status returns how the leader ended. It may be called once Exited is closed.
 func (g *Group) Status() Status { return g.status }
 
-// LeftBehind reports whether other processes outlived the leader. It may be
-// called once Exited is closed.
-func (g *Group) LeftBehind() bool { return g.left }
+// LeftBehind reports whether another process lives that outlived the leader.
+// It may be called once Exited is closed, and returns at once but for processes
+// that are just ending or forking.
+func (g *Group) LeftBehind() bool {
+	for g.left {
+		if len(g.table.members(g)) > 0 {
+			return true
+		}
+		if g.goneWithin(time.Millisecond) {
+			return false
+		}
+	}
+	return false
+}
 
 // Members lists the live processes of the group.
 func (g *Group) Members() []Info {
@@ -83,17 +94,18 @@ func (g *Group) Members() []Info {
 // they can act on it.
 func (g *Group) Signal(sig syscall.Signal) {
 	members := g.table.members(g)
-	sendGroups(members, sig)
+	sendGroups(members, syscall.Getpgrp(), sig)
 	if sig != syscall.SIGKILL && sig != syscall.SIGSTOP {
-		sendGroups(members, syscall.SIGCONT)
+		sendGroups(members, syscall.Getpgrp(), syscall.SIGCONT)
 	}
 }
 
 // sendGroups signals the process groups of ps. The kernel does that in one
 // step, so that a process that forks meanwhile cannot get away. A process
-// group keeps its number for as long as a process is in it.
-func sendGroups(ps []info, sig syscall.Signal) {
-	done := map[int]bool{0: true, 1: true, syscall.Getpgrp(): true}
+// group keeps its number for as long as a process is in it. The plugin's group
+// is left out: a command is in it, and with it the host, until its own begins.
+func sendGroups(ps []info, plugin int, sig syscall.Signal) {
+	done := map[int]bool{0: true, 1: true, plugin: true}
 	for _, p := range ps {
 		if !done[p.pgrp] && still(p) {
 			done[p.pgrp] = true
@@ -130,7 +142,7 @@ func (g *Group) End(sig syscall.Signal, grace time.Duration) bool {
 
 func (g *Group) kill() {
 	members := g.table.members(g)
-	sendGroups(members, syscall.SIGKILL)
+	sendGroups(members, syscall.Getpgrp(), syscall.SIGKILL)
 	for _, p := range members { // one may have moved
 		send(p, syscall.SIGKILL)
 	}

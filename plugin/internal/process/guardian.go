@@ -23,7 +23,8 @@ type Duties struct {
 // orders is what the guardian is told at its start.
 type orders struct {
 	Duties
-	Plugin  int
+	Plugin  int // its pid
+	Group   int // its process group, which is the host's too
 	Session session
 }
 
@@ -53,7 +54,7 @@ func StartGuardian(duties Duties) (*Record, error) {
 		return nil, err
 	}
 	defer null.Close()
-	text, err := json.Marshal(orders{Duties: duties, Plugin: os.Getpid(), Session: record.session})
+	text, err := json.Marshal(orders{Duties: duties, Plugin: os.Getpid(), Group: syscall.Getpgrp(), Session: record.session})
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +124,7 @@ func (o *orders) endAll(record *Record) {
 			time.Sleep(time.Millisecond)
 		}
 		found := o.find(record)
-		sendGroups(found, syscall.SIGKILL)
+		sendGroups(found, o.Group, syscall.SIGKILL)
 		for _, p := range found {
 			send(p, syscall.SIGKILL)
 			clean = -1
@@ -137,8 +138,9 @@ func (o *orders) find(record *Record) []info {
 	all := list()
 	entries := record.entries()
 	tree := newTree(all)
+	tree.leave(os.Getpid()) // a child of the plugin's too, which may have a mark when it dies
 	for pid, p := range all {
-		if pid != os.Getpid() && (owns(entries, p, all) || o.Session.hasMark(markOf(pid)) || o.Session.hasToken(environment(pid, TokenName))) {
+		if owns(entries, p, all) || o.Session.hasMark(markOf(pid)) || o.Session.hasToken(environment(pid, TokenName)) {
 			tree.take(pid)
 		}
 	}

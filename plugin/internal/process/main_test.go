@@ -31,6 +31,8 @@ func TestMain(m *testing.M) {
 		}
 	case os.Getenv(doomedEnv) != "":
 		runDoomed()
+	case os.Getenv(headlessEnv) != "":
+		runHeadless()
 	default:
 		os.Exit(run(m))
 	}
@@ -38,12 +40,30 @@ func TestMain(m *testing.M) {
 
 // run fails a run that leaves a child, alive or dead.
 func run(m *testing.M) int {
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // for the processes of the tests
 	code := m.Run()
 	if left := children(os.Getpid()); len(left) > 0 {
 		fmt.Fprintln(os.Stderr, "left behind:", left)
 		return 1
 	}
 	return code
+}
+
+// headlessEnv makes this program one whose first thread ends while others go
+// on. To the system it looks like a zombie that lives.
+const headlessEnv = "PROCESS_TEST_HEADLESS"
+
+func runHeadless() {
+	go func() {
+		for first := true; ; time.Sleep(time.Millisecond) {
+			text, _ := os.ReadFile("/proc/self/stat")
+			if first && strings.Contains(string(text), ") Z") {
+				fmt.Fprintln(os.NewFile(3, "tell"), os.Getpid())
+				first = false
+			}
+		}
+	}()
+	_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
 }
 
 // command is a group whose processes tell their pids on descriptor 3.
@@ -54,6 +74,7 @@ type command struct {
 }
 
 // prelude defines $p: the text of a process that tells its pid and stays.
+// $program is this program.
 const prelude = `p='echo $$ >&3; exec sleep 1000'; `
 
 func start(t *testing.T, table *process.Table, text string) *command {
@@ -79,8 +100,9 @@ func startWith(t *testing.T, table *process.Table, text string, file *os.File) *
 
 func spec(text string, null, tell *os.File) process.Spec {
 	bash, _ := exec.LookPath("bash")
+	program, _ := os.Executable()
 	return process.Spec{
-		Path: bash, Args: []string{"bash", "-c", prelude + text}, Dir: "/", Env: os.Environ(),
+		Path: bash, Args: []string{"bash", "-c", prelude + text}, Dir: "/", Env: append(os.Environ(), "program="+program),
 		Files: []*os.File{null, null, null, tell},
 	}
 }
@@ -143,8 +165,9 @@ func lives(pid int) bool {
 	if err != nil {
 		return unix.Kill(pid, 0) == nil && !exists("/proc/self/stat")
 	}
-	state := string(text[strings.LastIndexByte(string(text), ')')+2:])
-	return state[0] != 'Z' && state[0] != 'X'
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	threads, _ := strconv.Atoi(fields[17])
+	return fields[0] != "Z" && fields[0] != "X" || threads > 1
 }
 
 func exists(path string) bool {

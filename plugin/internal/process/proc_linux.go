@@ -38,7 +38,8 @@ func stat(pid int) (info, error) {
 	if end < 0 || len(fields) < 20 {
 		return info{}, errStat
 	}
-	p := info{pid: pid, dead: fields[0] == "Z" || fields[0] == "X"}
+	ended := fields[0] == "Z" || fields[0] == "X" // its first thread; others may go on
+	p := info{pid: pid, dead: ended && (fields[17] == "0" || fields[17] == "1")}
 	for i, field := range []*int{&p.ppid, &p.pgrp, &p.session} {
 		if *field, err = strconv.Atoi(fields[1+i]); err != nil {
 			return info{}, errStat

@@ -23,6 +23,9 @@ func newTree(all map[int]info) *tree {
 	return t
 }
 
+// leave makes take leave pid and its descendants out.
+func (t *tree) leave(pid int) { t.seen[pid] = true }
+
 // take takes pid and its descendants, the live ones into taken.
 func (t *tree) take(pid int) {
 	p, ok := t.all[pid]

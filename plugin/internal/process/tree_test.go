@@ -45,6 +45,8 @@ var trees = []struct {
 	{"cleared environment", `env -i /bin/bash -c "$p"`, 1, true},
 	{"cleared environment, setsid", `env -i setsid bash -c "$p"; :`, 1, true},
 	{"cleared environment, daemon", `(env -i setsid bash -c "$p" </dev/null >/dev/null 2>&1 &); sleep 1000`, 1, true},
+	{"first thread gone", `(PROCESS_TEST_HEADLESS=1 setsid $program &); sleep 1000`, 1, true},
+	{"first thread gone, bash gone", `(PROCESS_TEST_HEADLESS=1 setsid $program &)`, 1, true},
 	{"everything at once", `for i in 1 2 3; do (env -i setsid nohup bash -c "trap '' TERM; set -m; bash -c '$p' & bash -c '$p'" >/dev/null 2>&1 &); done; exit`, 6, true},
 }
 
