@@ -229,3 +229,14 @@ func TestEveryCommandIsLoggedWithoutItsOutput(t *testing.T) {
 	assert.NotContains(t, logged, "secret")
 	assert.Equal(t, 1, strings.Count(logged, "\n"))
 }
+
+// Whatever was under way when the plugin died, what shows on the terminal is
+// the command's output and one line about it.
+func TestRunSaysInOneLineThatThePluginDied(t *testing.T) {
+	t.Parallel()
+	for range 5 {
+		r := host(t, "run", "yes & echo begun >&2; kill -9 $PPID; wait")
+		assert.Equal(t, 1, r.code)
+		assert.Equal(t, "host-example: the plugin is gone: its connection ended\n", strings.TrimPrefix(r.stderr, "begun\n"))
+	}
+}

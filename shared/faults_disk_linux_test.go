@@ -1,6 +1,7 @@
 package shared_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -170,9 +171,11 @@ func TestFaultDefaultFolderIsAnothers(t *testing.T) {
 	t.Parallel()
 	name := fmt.Sprintf("bash-plugin-%d", os.Getuid())
 	for attack, prepare := range map[string]func(folder, target string) error{
-		"a link":                 func(folder, target string) error { return os.Symlink(target, folder) },
-		"a folder open to all":   func(folder, _ string) error { return faultAll(os.Mkdir(folder, 0o700), os.Chmod(folder, 0o777)) },
-		"another user's folder":  func(folder, _ string) error { return faultAll(os.Mkdir(folder, 0o700), os.Chown(folder, 12345, 12345)) },
+		"a link":               func(folder, target string) error { return os.Symlink(target, folder) },
+		"a folder open to all": func(folder, _ string) error { return errors.Join(os.Mkdir(folder, 0o700), os.Chmod(folder, 0o777)) },
+		"another user's folder": func(folder, _ string) error {
+			return errors.Join(os.Mkdir(folder, 0o700), os.Chown(folder, 12345, 12345))
+		},
 		"a file":                 func(folder, _ string) error { return os.WriteFile(folder, nil, 0o600) },
 		"a link to nowhere":      func(folder, target string) error { return os.Symlink(target+"/none", folder) },
 		"a link to old sessions": faultOldSession,
@@ -183,7 +186,7 @@ func TestFaultDefaultFolderIsAnothers(t *testing.T) {
 			if err := prepare(filepath.Join(temp, name), target); err != nil {
 				t.Skip("cannot attack here:", err)
 			}
-			before := faultTree(t, target)
+			before := faultFiles(t, target)
 			bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: pluginPath, Env: []string{"TMPDIR=" + temp}})
 			require.NoError(t, err)
 			r := run(t, bash, faultSeq)
@@ -191,43 +194,23 @@ func TestFaultDefaultFolderIsAnothers(t *testing.T) {
 			assert.Empty(t, r.Stdout.Path)
 			assert.NotEmpty(t, r.Stdout.PathError)
 			require.NoError(t, bash.Close())
-			assert.Equal(t, before, faultTree(t, target), "the attacker's target is untouched")
+			assert.Equal(t, before, faultFiles(t, target), "the attacker's target is untouched")
 		})
 	}
-}
-
-func faultAll(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // faultOldSession makes folder a link to one in which a sweep would find
 // something to remove.
 func faultOldSession(folder, target string) error {
 	session := filepath.Join(target, "session-1")
-	err := faultAll(os.Symlink(target, folder), os.Mkdir(session, 0o700),
+	err := errors.Join(os.Symlink(target, folder), os.Mkdir(session, 0o700),
 		os.WriteFile(filepath.Join(session, ".lock"), []byte("1s"), 0o600),
 		os.WriteFile(filepath.Join(session, "precious"), nil, 0o600))
 	old := time.Now().Add(-1000 * time.Hour)
 	for _, name := range []string{".lock", "precious", ""} {
-		err = faultAll(err, os.Chtimes(filepath.Join(session, name), old, old))
+		err = errors.Join(err, os.Chtimes(filepath.Join(session, name), old, old))
 	}
 	return err
-}
-
-// faultTree lists everything below dir.
-func faultTree(t *testing.T, dir string) []string {
-	t.Helper()
-	var names []string
-	require.NoError(t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
-		names = append(names, path)
-		return err
-	}))
-	return names
 }
 
 // Logs outlive sessions for their retention, and no sweep touches a live

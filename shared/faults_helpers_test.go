@@ -281,3 +281,14 @@ func faultClose(t *testing.T, bash *shared.Client) time.Duration {
 	assert.NoError(t, bash.Close())
 	return time.Since(begin)
 }
+
+// faultFiles lists everything below dir.
+func faultFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	var names []string
+	require.NoError(t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		names = append(names, path)
+		return err
+	}))
+	return names
+}

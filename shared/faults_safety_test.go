@@ -146,15 +146,15 @@ func TestFaultSwappedBinary(t *testing.T) {
 	sum := sha256.Sum256(text)
 	for name, swap := range map[string]func(path, ran string) error{
 		"swapped": func(path, ran string) error {
-			return faultAll(os.Remove(path), os.WriteFile(path, []byte("#!/bin/sh\ntouch "+ran+"\n"), 0o700))
+			return errors.Join(os.Remove(path), os.WriteFile(path, []byte("#!/bin/sh\ntouch "+ran+"\n"), 0o700))
 		},
 		"truncated": func(path, _ string) error {
-			return faultAll(os.Remove(path), os.WriteFile(path, text[:len(text)/2], 0o700))
+			return errors.Join(os.Remove(path), os.WriteFile(path, text[:len(text)/2], 0o700))
 		},
 		"one byte more": func(path, _ string) error {
-			return faultAll(os.Remove(path), os.WriteFile(path, append(text, 0), 0o700))
+			return errors.Join(os.Remove(path), os.WriteFile(path, append(text, 0), 0o700))
 		},
-		"a link": func(path, _ string) error { return faultAll(os.Remove(path), os.Symlink("/bin/sh", path)) },
+		"a link": func(path, _ string) error { return errors.Join(os.Remove(path), os.Symlink("/bin/sh", path)) },
 		"gone":   func(path, _ string) error { return os.Remove(path) },
 	} {
 		t.Run(name, func(t *testing.T) {

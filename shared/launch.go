@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -204,6 +203,7 @@ func (cfg *LaunchConfig) start(ctx context.Context, stop <-chan struct{}) (*sess
 	cmd := exec.CommandContext(life, cfg.Path, cfg.args()...)
 	cmd.Env = cfg.env()
 	words := new(lastWords)
+	log := &endingLog{Logger: cfg.Logger}
 	config := &plugin.ClientConfig{
 		HandshakeConfig:  Handshake,
 		Plugins:          Plugins,
@@ -211,18 +211,16 @@ func (cfg *LaunchConfig) start(ctx context.Context, stop <-chan struct{}) (*sess
 		SkipHostEnv:      true,
 		AutoMTLS:         true,
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolNetRPC},
-		Logger:           cfg.Logger,
+		Logger:           log,
 		StartTimeout:     cfg.StartTimeout,
 		Stderr:           words,
-		SyncStdout:       io.Discard,
-		SyncStderr:       io.Discard,
 	}
 	if cfg.SHA256 != nil {
 		config.SecureConfig = &plugin.SecureConfig{Checksum: cfg.SHA256, Hash: sha256.New()}
 	}
-	s := &session{plugin: plugin.NewClient(config), kill: kill, ended: make(chan struct{})}
+	s := &session{plugin: plugin.NewClient(config), log: log, kill: kill, ended: make(chan struct{})}
 	connected := make(chan error, 1)
-	go func() { connected <- s.connect() }()
+	go func() { connected <- s.connect(config) }()
 	select {
 	case err := <-connected:
 		if err == nil {

@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 
 	"github.com/hashicorp/go-plugin"
 )
@@ -57,9 +56,9 @@ func (cfg *LaunchConfig) attach(ctx context.Context, r *Reattach) (*session, err
 	if err != nil {
 		return nil, launchError(err, "no plugin serves where %s says (%v): start bash-plugin -debug again and use the line that it prints, or unset the variable", ReattachName, err)
 	}
-	conn := &quietConn{Conn: connected}
+	conn := &muxConn{Conn: connected}
 	stop := context.AfterFunc(ctx, func() { conn.Close() }) // a plugin that a debugger holds does not answer
-	bash, err := dispense(conn)
+	protocol, bash, err := dispense(conn)
 	if err == nil && !stop() {
 		err = ctx.Err()
 	}
@@ -67,42 +66,10 @@ func (cfg *LaunchConfig) attach(ctx context.Context, r *Reattach) (*session, err
 		conn.Close()
 		return nil, launchError(err, "the plugin of %s (pid %d) does not answer within %v: does a debugger hold it? (%v)", ReattachName, r.PID, cfg.StartTimeout, err)
 	}
-	s := &session{bash: inDir{bash, cfg.Dir}, debugged: conn, ended: make(chan struct{})}
+	s := &session{conn: conn, protocol: protocol, bash: inDir{bash, cfg.Dir}, ended: make(chan struct{})}
 	s.watch(r.PID)
 	cfg.Logger.Info("connected to a plugin that runs already", "pid", r.PID)
 	return s, nil
-}
-
-func dispense(conn net.Conn) (Bash, error) {
-	protocol, err := plugin.NewRPCClient(conn, Plugins)
-	if err != nil {
-		return nil, err
-	}
-	bash, err := protocol.Dispense(PluginName)
-	if err != nil {
-		return nil, err
-	}
-	return bash.(Bash), nil
-}
-
-// quietConn takes what is written after its Close: the multiplexer would
-// complain on stderr.
-type quietConn struct {
-	net.Conn
-	closed atomic.Bool
-}
-
-func (c *quietConn) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
-	if err != nil && c.closed.Load() {
-		return len(p), nil
-	}
-	return n, err
-}
-
-func (c *quietConn) Close() error {
-	c.closed.Store(true)
-	return c.Conn.Close()
 }
 
 // inDir is a Bash whose own directory is another one than the host's.

@@ -3,18 +3,20 @@ package shared
 import (
 	"context"
 	"fmt"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 )
 
 // session is one plugin process and the connection to it.
 type session struct {
-	plugin   *plugin.Client
-	debugged net.Conn // to a plugin that is not ours to end, in place of plugin
+	plugin   *plugin.Client // its process; nil where that is not ours to end
+	log      *endingLog
+	conn     *muxConn
+	protocol *plugin.RPCClient
 	bash     Bash
 	pid      int
 	kill     func()      // kills the process, if it has not ended
@@ -24,20 +26,18 @@ type session struct {
 	ended    chan struct{} // nothing of it is left
 }
 
-func (s *session) connect() error {
-	protocol, err := s.plugin.Client()
+// connect starts the plugin. It leaves conn nil where there is nobody to
+// connect to.
+func (s *session) connect(config *plugin.ClientConfig) error {
+	addr, err := s.plugin.Start()
 	if err != nil {
 		return err
 	}
-	bash, err := protocol.Dispense(PluginName)
-	if err != nil {
+	if s.conn, err = dialMux(addr, config.TLSConfig); err != nil { // AutoMTLS has set it
 		return err
 	}
-	var ok bool
-	if s.bash, ok = bash.(Bash); !ok {
-		return fmt.Errorf("the plugin dispensed a %T", bash)
-	}
-	return nil
+	s.protocol, s.bash, err = dispense(s.conn)
+	return err
 }
 
 // watch makes gone see the process's end before a call is sent into the void.
@@ -55,15 +55,28 @@ func (s *session) bury() {
 	s.end.Do(func() { go s.terminate() })
 }
 
-// terminate kills the plugin and waits for the guardian's end. With a debugged
-// plugin it only hangs up.
+// terminate kills the plugin and waits for the guardian's end. Of a plugin that
+// is not ours it only hangs up.
 func (s *session) terminate() {
 	defer close(s.ended)
-	if s.debugged != nil {
-		_ = s.debugged.Close()
+	if s.plugin != nil {
+		s.kill()
+	}
+	if s.conn != nil {
+		s.conn.Close()
+	}
+	s.clear()
+}
+
+// clear has go-plugin clear up behind the process, once that has ended.
+func (s *session) clear() {
+	if s.plugin == nil {
 		return
 	}
-	s.kill()
+	for s.conn != nil && !s.plugin.Exited() { // which go-plugin tells only when asked
+		time.Sleep(time.Millisecond)
+	}
+	s.log.ending.Store(true)
 	s.plugin.Kill()
 }
 
@@ -85,14 +98,16 @@ func (s *session) close() error {
 }
 
 func (s *session) shut() {
-	if s.debugged != nil || !s.endCommands() {
+	if s.plugin == nil || !s.endCommands() {
 		s.terminate()
 		return
 	}
 	defer close(s.ended)
 	late := time.AfterFunc(quitPatience, s.kill)
 	defer late.Stop()
-	s.plugin.Kill()
+	_ = s.protocol.Close() // the plugin quits
+	s.conn.Close()
+	s.clear()
 }
 
 // endCommands reports whether the plugin answered.
@@ -118,4 +133,29 @@ func isClosedWithin(c <-chan struct{}, d time.Duration) bool {
 	case <-timer.C:
 		return false
 	}
+}
+
+// endingLog is the host's logger for go-plugin, which complains that it cannot
+// connect when it clears up behind a plugin that has ended.
+type endingLog struct {
+	hclog.Logger
+	ending atomic.Bool
+}
+
+// Warn implements hclog.Logger.
+func (l *endingLog) Warn(msg string, args ...any) {
+	if l.ending.Load() {
+		l.Debug(msg, args...)
+		return
+	}
+	l.Logger.Warn(msg, args...)
+}
+
+// Error implements hclog.Logger.
+func (l *endingLog) Error(msg string, args ...any) {
+	if l.ending.Load() {
+		l.Debug(msg, args...)
+		return
+	}
+	l.Logger.Error(msg, args...)
 }

@@ -94,8 +94,8 @@ func TestSoak(t *testing.T) {
 	}
 	s.crowd.awaitGone()
 	awaitDeath(t, s.pids...)
-	if !assert.Eventually(t, func() bool { return len(faultTree(t, s.temp)) == 1 }, hang, 10*time.Millisecond, "no socket is left") {
-		t.Log(faultTree(t, s.temp))
+	if !assert.Eventually(t, func() bool { return len(faultFiles(t, s.temp)) == 1 }, hang, 10*time.Millisecond, "no socket is left") {
+		t.Log(faultFiles(t, s.temp))
 	}
 	s.report()
 	s.settled(goroutines, descriptors)
