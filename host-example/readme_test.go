@@ -14,7 +14,7 @@ import (
 
 var (
 	consoleBlock = regexp.MustCompile("(?s)```console\n(.*?)```")
-	varying      = regexp.MustCompile(`\b\d{3,5}\b|\d+ms\b|\b\ds\b`) // pids, durations, ages
+	varying      = regexp.MustCompile(`\b\d{3,7}\b|\d+ms\b|\b\ds\b`) // pids, durations, ages
 	columns      = regexp.MustCompile(` +`)
 )
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -99,6 +100,8 @@ func (s *session) open(f *flags, host int) error {
 		Logs:    f.logs,
 		Logger:  s.log,
 		Record:  record,
+
+		Processors: runtime.GOMAXPROCS(0),
 	})
 	return err
 }

@@ -15,7 +15,7 @@ import (
 
 var (
 	readmeAnswer = regexp.MustCompile("\\*\\*([a-z-]+)\\*\\* `(\\w+) (\\{.*\\})` answers\n\n```text\n((?s:.*?))\n```\n")
-	variable     = regexp.MustCompile(`bash_\d+_\w+|\d{4,}`) // ids and pids
+	variable     = regexp.MustCompile(`bash_\d+_\w+|\d{3,}`) // ids and pids
 )
 
 // Each dialect's call in the README gives the answer that stands there.

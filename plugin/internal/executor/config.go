@@ -32,6 +32,10 @@ type Config struct {
 	Logs    output.LogsConfig
 	Logger  hclog.Logger // nil: none
 
+	// Processors is how many the Go runtime uses while a command floods, where
+	// one does otherwise; 0: GOMAXPROCS is left alone.
+	Processors int
+
 	Record *process.Record // shared with a guardian; nil: none
 	Start  job.Starter     // nil: real processes; tests inject failures here
 }

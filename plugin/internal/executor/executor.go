@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -28,7 +27,7 @@ type Executor struct {
 	null   *os.File
 	logs   *output.Logs
 	table  *process.Table
-	floods chan struct{} // shared by the jobs' sources
+	floods *job.Floods
 	start  job.Starter
 	log    hclog.Logger
 	jobs   registry
@@ -61,7 +60,7 @@ func New(cfg Config) (*Executor, error) {
 		start:  cfg.Start,
 		log:    cfg.Logger,
 		quit:   make(chan struct{}),
-		floods: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1)),
+		floods: job.NewFloods(cfg.Processors),
 	}
 	if e.start == nil {
 		e.start = e.table.Start

@@ -18,14 +18,13 @@ type Starter func(process.Spec) (*process.Group, error)
 
 // Config is what a Job needs besides its request.
 type Config struct {
-	Start Starter
-	Logs  *output.Logs
-	Bash  string   // path of bash
-	Null  *os.File // open for reading, the command's stdin
-	Dir   string   // absolute
-	Env   []string
-	// Floods has room for as many sources as may read at full speed at a time.
-	Floods chan struct{}
+	Start  Starter
+	Logs   *output.Logs
+	Bash   string   // path of bash
+	Null   *os.File // open for reading, the command's stdin
+	Dir    string   // absolute
+	Env    []string
+	Floods *Floods
 	Name   string // of the log files, which end in .stdout.log and .stderr.log
 }
 

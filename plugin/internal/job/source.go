@@ -11,7 +11,7 @@ import (
 
 const (
 	bufferSize = 64 << 10
-	pipeSize   = 1 << 20 // asked for once a command fills its pipe; the most an ordinary user gets
+	pipeSize   = 1 << 20 // asked for where a command floods; the most an ordinary user gets
 )
 
 // buffers are those of the sources that have something to read: an idle
@@ -23,7 +23,7 @@ var buffers = sync.Pool{New: func() any { return new([pipeSize / 4]byte) }}
 type source struct {
 	file   *os.File
 	conn   syscall.RawConn
-	floods chan struct{} // room for the sources that may read at full speed at a time
+	floods *Floods
 	done   chan struct{} // closed at the end of file, or once it is closed
 
 	mu    sync.Mutex // held during a read and what is done with its bytes; guards what follows
@@ -35,7 +35,7 @@ type source struct {
 }
 
 // newSource makes a pipe and returns its writing end.
-func newSource(floods chan struct{}, sink func([]byte), pause func()) (*source, *os.File, error) {
+func newSource(floods *Floods, sink func([]byte), pause func()) (*source, *os.File, error) {
 	read, write, err := pipe()
 	if err != nil {
 		return nil, nil, err
@@ -49,30 +49,53 @@ func newSource(floods chan struct{}, sink func([]byte), pause func()) (*source, 
 	return &source{file: read, conn: conn, floods: floods, sink: sink, pause: pause, done: make(chan struct{})}, write, nil
 }
 
-// run reads until the end of file. A source that always finds its pipe full
-// takes turns with its like, so that a processor stays free to see to calls:
-// the runtime hears of them late where all are busy.
+// run reads until the end of file.
 func (s *source) run() {
 	defer close(s.done)
-	flood := false
+	var pace pace
 	_ = s.conn.Read(func(fd uintptr) bool {
 		for {
-			if flood {
-				s.floods <- struct{}{}
+			n, err := s.step(int(fd), pace.flood)
+			if pace.took(n) {
+				s.turn(int(fd), pace.flood)
 			}
-			n, err := s.read(int(fd))
-			if flood {
-				<-s.floods
-			}
-			if flood && n <= 0 {
-				s.pause()
-			}
-			if flood = n >= bufferSize; n <= 0 {
+			if n <= 0 {
 				return !errors.Is(err, syscall.EAGAIN)
 			}
 		}
 	})
+	if pace.flood {
+		s.floods.end()
+	}
 	s.file.Close()
+}
+
+// step is one read, as one of many where it is one of a flood.
+func (s *source) step(fd int, flood bool) (n int, err error) {
+	if !flood {
+		return s.read(fd)
+	}
+	s.floods.turn(func() { n, err = s.read(fd) }, s.pause)
+	if n <= 0 {
+		s.pause()
+	}
+	return n, err
+}
+
+// turn begins or ends a flood.
+func (s *source) turn(fd int, flood bool) {
+	if !flood {
+		s.floods.end()
+		s.pause()
+		return
+	}
+	s.floods.begin()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.large {
+		s.large = true
+		enlargePipe(fd, pipeSize)
+	}
 }
 
 // read moves what one read gives to the sink. At the end of file n is 0 and
@@ -86,7 +109,7 @@ func (s *source) read(fd int) (n int, err error) {
 		return 0, nil
 	}
 	size := bufferSize
-	if s.large {
+	if s.large && !s.floods.crowded() {
 		size = len(buffer)
 	}
 	for {
@@ -101,10 +124,6 @@ func (s *source) read(fd int) (n int, err error) {
 	}
 	s.total += int64(n)
 	s.sink(buffer[:n])
-	if n == bufferSize && !s.large {
-		s.large = true
-		enlargePipe(fd, pipeSize)
-	}
 	return n, nil
 }
 

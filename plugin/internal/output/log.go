@@ -4,16 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"unicode/utf8"
 )
-
-// logBlock is how much of a flood is written to its log at a time, while the
-// next block fills.
-const logBlock = 256 << 10
-
-// blocks are those of the logs that are being written: an idle one has none.
-var blocks = sync.Pool{New: func() any { b := make([]byte, 0, logBlock); return &b }}
 
 // Log is the file that holds a stream from its first byte on. It stops for
 // good at the first byte that it cannot take, so that what it holds is always
@@ -35,9 +27,14 @@ type Log struct {
 func (l *Log) write(p []byte) {
 	for len(p) > 0 && l.stop == nil {
 		if l.block == nil {
-			l.block = blocks.Get().(*[]byte)
+			if l.block = l.logs.blocks.take(); l.block == nil {
+				l.wait()
+				l.put(p)
+				l.stop = l.err
+				return
+			}
 		}
-		n := cutRune(p, logBlock-len(*l.block))
+		n := cutRune(p, blockSize-len(*l.block))
 		*l.block = append(*l.block, p[:n]...)
 		if p = p[n:]; len(p) > 0 {
 			l.send()
@@ -52,7 +49,8 @@ func (l *Log) send() {
 	l.block, l.under = nil, done
 	go func() {
 		defer close(done)
-		l.put(block)
+		l.put(*block)
+		l.logs.blocks.free(block)
 	}()
 }
 
@@ -68,23 +66,19 @@ func (l *Log) wait() {
 func (l *Log) flush() {
 	l.wait()
 	if l.block != nil {
-		l.put(l.block)
+		l.put(*l.block)
+		l.logs.blocks.free(l.block)
 		l.block = nil
 		l.stop = l.err
 	}
 }
 
-// put appends a block to the file as far as the disk, the stream's bound and
-// the session's bound allow.
-func (l *Log) put(block *[]byte) {
-	if l.err == nil {
-		l.append(*block)
+// put appends p to the file as far as the disk, the stream's bound and the
+// session's bound allow.
+func (l *Log) put(p []byte) {
+	if l.err != nil {
+		return
 	}
-	*block = (*block)[:0]
-	blocks.Put(block)
-}
-
-func (l *Log) append(p []byte) {
 	allowed, reason := l.logs.allow(l.size, len(p))
 	n, err := l.file.Write(p[:cutRune(p, allowed)])
 	l.size += int64(n)

@@ -31,8 +31,9 @@ type LogsConfig struct {
 // the first log, so that a session without one leaves nothing behind. It is
 // safe for concurrent use.
 type Logs struct {
-	cfg  LogsConfig
-	left atomic.Int64 // bytes that the session may still write
+	cfg    LogsConfig
+	blocks *blocks
+	left   atomic.Int64 // bytes that the session may still write
 
 	mu     sync.Mutex // guards what follows
 	folder string
@@ -54,7 +55,7 @@ func NewLogs(cfg LogsConfig) *Logs {
 	if cfg.Retention == 0 {
 		cfg.Retention = DefaultRetention
 	}
-	l := &Logs{cfg: cfg}
+	l := &Logs{cfg: cfg, blocks: newBlocks()}
 	l.left.Store(cfg.MaxSessionBytes)
 	return l
 }
