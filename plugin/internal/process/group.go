@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"os"
 	"syscall"
 	"time"
@@ -34,6 +35,7 @@ type Group struct {
 	Started time.Time
 
 	table  *Table
+	line   string // the leader's arguments, as arguments gives them
 	token  string // in the environment of every process of the group
 	mark   uint64 // that every process of the group has
 	start  uint64 // clock of the leader's start, as in info.start
@@ -42,8 +44,9 @@ type Group struct {
 	gone   chan struct{}
 
 	// Set once exited is closed.
-	status Status // of the leader
-	left   bool   // it left something behind
+	status Status    // of the leader
+	left   bool      // it left something behind
+	ended  time.Time // of the leader
 
 	// Guarded by the table's mu.
 	slot    int            // in the table's record
@@ -85,9 +88,33 @@ func (g *Group) Members() []Info {
 	}
 	var members []Info
 	for _, p := range g.table.members(g) {
-		members = append(members, Info{p.pid, commandLine(p.pid)})
+		members = append(members, Info{p.pid, g.commandLine(p.pid)})
 	}
 	return members
+}
+
+func (g *Group) hasExited() bool {
+	select {
+	case <-g.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+// execTime is how long after the leader's end a process that it forked at last
+// may take to become what it is to be.
+const execTime = 2 * time.Millisecond
+
+func (g *Group) commandLine(pid int) string {
+	for {
+		line := arguments(pid)
+		settled := line != "" && line != g.line
+		if settled || !g.hasExited() || time.Since(g.ended) > execTime {
+			return cmp.Or(line, name(pid))
+		}
+		time.Sleep(execTime / 20)
+	}
 }
 
 // Signal sends sig to every member, and wakes those that are stopped so that
@@ -171,6 +198,7 @@ func (g *Group) goneWithin(d time.Duration) bool {
 func (g *Group) lead(pidfd int) {
 	awaitLeader(g.PID, pidfd)
 	g.table.endLeader(g)
+	g.ended = time.Now()
 	close(g.exited)
 	g.table.awaitEmpty(g)
 	close(g.gone)

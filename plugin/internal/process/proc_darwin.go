@@ -53,7 +53,10 @@ func adopted() []int { return nil }
 // environment is not told of other processes.
 func environment(int, string) string { return "" }
 
-func commandLine(pid int) string {
+// arguments are not told of other processes.
+func arguments(int) string { return "" }
+
+func name(pid int) string {
 	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil {
 		return ""

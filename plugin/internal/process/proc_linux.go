@@ -156,14 +156,18 @@ func environment(pid int, name string) string {
 	return ""
 }
 
-// commandLine returns a process's arguments, or its name where it has none.
-func commandLine(pid int) string {
+// arguments returns a process's arguments, "" where it has none, as amid an
+// exec.
+func arguments(pid int) string {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if line := strings.TrimSpace(strings.ReplaceAll(string(text), "\x00", " ")); line != "" {
-		return strings.ToValidUTF8(line, "\uFFFD")
-	}
-	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
-	return strings.ToValidUTF8(strings.TrimSpace(string(name)), "\uFFFD")
+	line := strings.TrimSpace(strings.ReplaceAll(string(text), "\x00", " "))
+	return strings.ToValidUTF8(line, "\uFFFD")
+}
+
+// name returns the name of a process's program.
+func name(pid int) string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	return strings.ToValidUTF8(strings.TrimSpace(string(text)), "\uFFFD")
 }
 
 func becomeSubreaper() bool {

@@ -3,6 +3,7 @@ package process
 import (
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -55,6 +56,7 @@ func (t *Table) Start(spec Spec) (*Group, error) {
 	number := t.next.Add(1)
 	g := &Group{
 		table:  t,
+		line:   strings.Join(spec.Args, " "),
 		token:  t.session.token(number),
 		mark:   t.session.mark(number),
 		slot:   -1,
