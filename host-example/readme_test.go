@@ -45,3 +45,20 @@ func TestTheCommandsInTheReadme(t *testing.T) {
 func mask(s string) string {
 	return strings.TrimSpace(columns.ReplaceAllString(varying.ReplaceAllString(s, "N"), " "))
 }
+
+// Every test that the README names exists.
+func TestTheTestsInTheReadme(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	var code strings.Builder
+	require.NoError(t, filepath.WalkDir("..", func(path string, _ os.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, "_test.go") {
+			text, _ := os.ReadFile(path)
+			code.Write(text)
+		}
+		return err
+	}))
+	for _, name := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(string(readme), -1) {
+		assert.Contains(t, code.String(), "func "+name[1]+"(")
+	}
+}

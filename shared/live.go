@@ -124,9 +124,13 @@ func (w *frameWriter) Write(p []byte) (n int, err error) {
 // EndOutput says that nothing more comes.
 func (w *frameWriter) EndOutput() { w.ended.Do(w.live.release) }
 
-// liveStall is how long a writer of the host may take before Execute returns
-// without waiting for it.
-const liveStall = 100 * time.Millisecond
+const (
+	// liveStall is how long one write of the host's writer may take before
+	// Execute returns without waiting for the rest.
+	liveStall = 100 * time.Millisecond
+	// liveWait is how long it waits for all of them.
+	liveWait = time.Second
+)
 
 // liveReceiver is the host's side: one goroutine that writes to the request's
 // writers until the stream ends or a writer fails.
@@ -205,10 +209,11 @@ func (l *liveReceiver) copy(conn io.Reader, writers map[byte]io.Writer) error {
 }
 
 // settle waits for the rest of a command that has ended, as long as writes go
-// on.
+// on, within bounds.
 func (l *liveReceiver) settle() {
-	timer := time.NewTimer(liveStall)
+	timer, enough := time.NewTimer(liveStall), time.NewTimer(liveWait)
 	defer timer.Stop()
+	defer enough.Stop()
 	for {
 		select {
 		case <-l.done:
@@ -218,6 +223,8 @@ func (l *liveReceiver) settle() {
 		case <-l.moved:
 			timer.Reset(liveStall)
 		case <-timer.C:
+			return
+		case <-enough.C:
 			return
 		}
 	}

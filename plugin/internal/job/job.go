@@ -97,7 +97,7 @@ func (j *Job) open(cfg Config) ([]*os.File, error) {
 		limits := j.req.Limits
 		return output.NewStream(output.StreamConfig{Logs: cfg.Logs, Name: cfg.Name + name, Tail: limits.MaxBytes, Head: limits.Ends})
 	}
-	j.live = newLive(j.req.Stdout, j.req.Stderr)
+	j.live = newLive(j.req.Stdout, j.req.Stderr, cfg.Logs.NewSpool())
 	j.stdout = stream(".stdout.log")
 	stdout, err := j.pipe(cfg, j.stdout, func(p []byte) {
 		j.live.put(j.req.Stdout, p)

@@ -1,8 +1,10 @@
 package job
 
 import (
+	"bashplugin/plugin/internal/output"
 	"bytes"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -22,7 +24,7 @@ func (w *stuck) Write(p []byte) (int, error) {
 
 func TestLiveKeepsABacklogForASlowReader(t *testing.T) {
 	w := &stuck{gate: make(chan struct{})}
-	l := newLive(w, nil)
+	l := newLive(w, nil, nil)
 	text := strings.Repeat("0123456789abcde\n", liveBacklog/16/2)
 	for part := range strings.Lines(text) {
 		l.put(w, []byte(part))
@@ -35,7 +37,7 @@ func TestLiveKeepsABacklogForASlowReader(t *testing.T) {
 
 func TestLiveCountsWhatItLeavesOut(t *testing.T) {
 	w := &stuck{gate: make(chan struct{})}
-	l := newLive(w, nil)
+	l := newLive(w, nil, nil)
 	part := bytes.Repeat([]byte("x"), 1<<20)
 	for range 20 {
 		l.put(w, part)
@@ -54,7 +56,7 @@ func TestLiveCountsWhatItLeavesOut(t *testing.T) {
 
 func TestLiveIsBoundedWhateverTheSizeOfTheWrites(t *testing.T) {
 	stdout, stderr := &stuck{gate: make(chan struct{})}, &stuck{gate: make(chan struct{})}
-	l := newLive(stdout, stderr)
+	l := newLive(stdout, stderr, nil)
 	for range liveBacklog / chunkSize {
 		l.put(stdout, []byte("a"))
 		l.put(stderr, []byte("b"))
@@ -71,4 +73,62 @@ func TestLiveIsBoundedWhateverTheSizeOfTheWrites(t *testing.T) {
 	close(stderr.gate)
 	l.end()
 	<-l.done
+}
+
+// What a reader that does take something leaves waiting is on disk, in order,
+// past what memory holds.
+func TestLiveWaitsOnDiskForAReaderThatIsBehind(t *testing.T) {
+	logs := output.NewLogs(output.LogsConfig{Dir: t.TempDir()})
+	w, errs := &stuck{gate: make(chan struct{}, 1)}, new(bytes.Buffer)
+	w.gate <- struct{}{}
+	l := newLive(w, errs, logs.NewSpool())
+	first := strings.Repeat("x", 1<<20)
+	l.put(w, []byte(first))
+	for !l.idle() {
+		<-l.moved
+	}
+	var want, wantErrs strings.Builder
+	want.WriteString(first)
+	for i := range 100 {
+		part := strings.Repeat(fmt.Sprintln("part", i), 12<<10)
+		l.put(w, []byte(part))
+		want.WriteString(part)
+		l.put(errs, []byte(part[:i]))
+		wantErrs.WriteString(part[:i])
+	}
+	l.mu.Lock()
+	assert.Positive(t, l.spooled)
+	assert.Zero(t, l.skipped)
+	l.mu.Unlock()
+	close(w.gate)
+	l.end()
+	<-l.done
+	assert.True(t, want.String() == w.String(), "everything came, in order")
+	assert.Equal(t, wantErrs.String(), errs.String())
+	entries, err := os.ReadDir(logs.Folder())
+	assert.NoError(t, err)
+	assert.Len(t, entries, 1, "only the session's own file")
+}
+
+// The disk has bounds, too.
+func TestLiveOnDiskIsBounded(t *testing.T) {
+	logs := output.NewLogs(output.LogsConfig{Dir: t.TempDir(), MaxBytes: 3 << 20})
+	w := &stuck{gate: make(chan struct{}, 1)}
+	w.gate <- struct{}{}
+	l := newLive(w, nil, logs.NewSpool())
+	part := bytes.Repeat([]byte("x"), 1<<20)
+	l.put(w, part)
+	for !l.idle() {
+		<-l.moved
+	}
+	for range 20 {
+		l.put(w, part)
+	}
+	close(w.gate)
+	l.end()
+	<-l.done
+	before, marker, found := strings.Cut(w.String(), "\n[… ")
+	assert.True(t, found)
+	assert.Equal(t, (1+1+8+2)<<20, len(before), "what it took, what was on its way, in memory and on disk")
+	assert.Equal(t, fmt.Sprintf("%d bytes skipped …]\n", 9<<20), marker)
 }

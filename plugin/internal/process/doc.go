@@ -4,8 +4,9 @@
 // process group of its own, and every process that descends from it, however
 // it tried to get away. On Linux the plugin is a child subreaper: a process
 // whose parent has ended becomes the plugin's child, so that nothing leaves
-// the tree, and whatever the Group of such an orphan was is told by its
-// session, its environment or the time of its start. A Table holds the groups.
+// the tree, and whose Group such an orphan is of is told by a mark that every
+// process of a Group inherits, by its session or by its environment. A Table
+// holds the groups.
 //
 //	Table ─┬─ Group ── bash ── children …
 //	       ├─ Group ── (bash has ended) ── orphans …

@@ -1,0 +1,85 @@
+package output
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// Spool is a queue of bytes on disk, in a file without a name. It counts as a
+// log of the session for as long as it holds something. One goroutine may read
+// while another writes; Reset and Close exclude both.
+type Spool struct {
+	logs *Logs
+	file *os.File // nil: none yet
+	end  int64    // of what was written
+	next int64    // position of the next read
+}
+
+// NewSpool returns an empty spool, which takes nothing from the disk yet.
+func (l *Logs) NewSpool() *Spool { return &Spool{logs: l} }
+
+// Write appends all of p or, where the disk or the bounds of the logs do not
+// allow that, nothing that Read would give.
+func (s *Spool) Write(p []byte) (int, error) {
+	if s.file == nil {
+		file, err := s.logs.scratch()
+		if err != nil {
+			return 0, err
+		}
+		s.file = file
+	}
+	allowed, reason := s.logs.allow(s.end, len(p))
+	if reason != "" {
+		s.logs.giveBack(allowed)
+		return 0, errors.New(reason)
+	}
+	if _, err := s.file.WriteAt(p, s.end); err != nil {
+		s.logs.giveBack(allowed)
+		return 0, err
+	}
+	s.end += int64(len(p))
+	return len(p), nil
+}
+
+// Read fills p, which must not be longer than what was written and not read.
+func (s *Spool) Read(p []byte) (int, error) {
+	n, err := s.file.ReadAt(p, s.next)
+	s.next += int64(n)
+	return n, err
+}
+
+// Reset empties the spool.
+func (s *Spool) Reset() {
+	if s.file != nil {
+		_ = s.file.Truncate(0)
+	}
+	s.logs.giveBack(int(s.end))
+	s.end, s.next = 0, 0
+}
+
+// Close gives the disk back.
+func (s *Spool) Close() {
+	s.Reset()
+	if s.file != nil {
+		s.file.Close()
+		s.file = nil
+	}
+}
+
+// scratch makes a file that has no name any more.
+func (l *Logs) scratch() (*os.File, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, errors.New("the session has ended")
+	}
+	if err := l.open(); err != nil {
+		return nil, err
+	}
+	file, err := os.CreateTemp(l.folder, "live-")
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a file: %w", err)
+	}
+	return file, os.Remove(file.Name())
+}
