@@ -167,8 +167,8 @@ func TestWhatASlowLiveWriterMissesIsCounted(t *testing.T) {
 	t.Parallel()
 	bash := launch(t)
 	writer := &slow{turn: make(chan struct{})}
-	r := execute(t, bash, shared.ExecuteRequest{Command: "seq 3000000", Stdout: writer})
-	assert.EqualValues(t, 3000000, r.Stdout.TotalLines)
+	r := execute(t, bash, shared.ExecuteRequest{Command: "seq 10000000", Stdout: writer})
+	assert.EqualValues(t, 10000000, r.Stdout.TotalLines)
 	close(writer.turn)
 	writer.await(t, " bytes skipped …]\n")
 	assert.True(t, strings.HasPrefix(writer.String(), "1\n2\n3\n"))

@@ -15,10 +15,12 @@ const (
 	liveBacklog = 8 << 20 // bytes that wait in memory for the live copy's reader
 	chunkSize   = 4 << 10 // memory of a chunk, at least
 
-	// spoolShare is how many bytes may wait on disk for each that the reader has
-	// taken. A reader that is stuck has taken next to nothing; what exceeds its
-	// share is left out.
-	spoolShare = 64
+	// spoolBacklog bytes may wait on disk and, for each byte that the reader has
+	// taken, spoolShare more. The first liveTransit do not count: the connection
+	// takes them for a reader that is stuck. What exceeds that is left out.
+	spoolBacklog = 16 << 20
+	spoolShare   = 64
+	liveTransit  = 1 << 20
 
 	// spoolRest is how long the copy of what waits on disk rests for each time
 	// that it takes, while the command goes on: it can wait, the command cannot.
@@ -116,7 +118,7 @@ func (l *live) addToQueue(to io.Writer, p []byte) {
 const frameHeader = 5
 
 func (l *live) addToSpool(to io.Writer, p []byte) bool {
-	if l.spool == nil || l.spooled+int64(len(p)) > spoolShare*l.taken {
+	if l.spool == nil || l.spooled+int64(len(p)) > spoolBacklog+spoolShare*max(0, l.taken-liveTransit) {
 		return false
 	}
 	which := byte(0)

@@ -6,8 +6,11 @@ import (
 	"os"
 )
 
-// Spool is a queue of bytes on disk, in a file without a name. It counts as a
-// log of the session for as long as it holds something. One goroutine may read
+// maxSpool bounds what a Spool holds.
+const maxSpool = 1 << 30
+
+// Spool is a queue of bytes on disk, in a file without a name. It counts among
+// the session's logs until it is empty. One goroutine may read
 // while another writes; Reset and Close exclude both.
 type Spool struct {
 	logs *Logs
@@ -15,6 +18,8 @@ type Spool struct {
 	end  int64    // of what was written
 	next int64    // position of the next read
 }
+
+var errSpoolFull = errors.New("no more may wait on disk")
 
 // NewSpool returns an empty spool, which takes nothing from the disk yet.
 func (l *Logs) NewSpool() *Spool { return &Spool{logs: l} }
@@ -29,13 +34,15 @@ func (s *Spool) Write(p []byte) (int, error) {
 		}
 		s.file = file
 	}
-	allowed, reason := s.logs.allow(s.end, len(p))
-	if reason != "" {
-		s.logs.giveBack(allowed)
-		return 0, errors.New(reason)
+	if s.end+int64(len(p)) > maxSpool {
+		return 0, errSpoolFull
+	}
+	if s.logs.left.Add(-int64(len(p))) < 0 {
+		s.logs.giveBack(len(p))
+		return 0, errSpoolFull
 	}
 	if _, err := s.file.WriteAt(p, s.end); err != nil {
-		s.logs.giveBack(allowed)
+		s.logs.giveBack(len(p))
 		return 0, err
 	}
 	s.end += int64(len(p))
