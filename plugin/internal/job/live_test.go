@@ -63,7 +63,7 @@ func TestLiveIsBoundedWhateverTheSizeOfTheWrites(t *testing.T) {
 	}
 	l.mu.Lock()
 	var memory int
-	for _, c := range l.queue {
+	for _, c := range l.backlog.queue {
 		memory += cap(c.text)
 	}
 	assert.LessOrEqual(t, memory, liveBacklog)
@@ -97,7 +97,7 @@ func TestLiveWaitsOnDiskForAReaderThatIsBehind(t *testing.T) {
 		wantErrs.WriteString(part[:i])
 	}
 	l.mu.Lock()
-	assert.Positive(t, l.spooled)
+	assert.Positive(t, l.backlog.waiting)
 	assert.Zero(t, l.skipped)
 	l.mu.Unlock()
 	close(w.gate)
