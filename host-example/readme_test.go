@@ -14,7 +14,7 @@ import (
 
 var (
 	consoleBlock = regexp.MustCompile("(?s)```console\n(.*?)```")
-	varying      = regexp.MustCompile(`\b\d{3,7}\b|\d+ms\b|\b\ds\b`) // pids, durations, ages
+	varying      = regexp.MustCompile(`\b\d{3,}\b|bash-plugin-\d+|\d+ms\b|\b\ds\b`) // pids, names, durations, ages
 	columns      = regexp.MustCompile(` +`)
 )
 
@@ -34,6 +34,7 @@ func TestTheCommandsInTheReadme(t *testing.T) {
 			ran++
 			cmd := exec.Command("bash", "-c", "exec 2>&1; "+command)
 			cmd.Dir = dir
+			cmd.Env = append(os.Environ(), "TMPDIR=/tmp")
 			got, _ := cmd.CombinedOutput()
 			assert.Equal(t, mask(want), mask(string(got)), command)
 		}

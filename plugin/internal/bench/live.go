@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"bashplugin/shared"
+)
+
+// firstByte is a live writer that takes note of what comes first, and when.
+type firstByte struct {
+	text chan string
+	when time.Time
+}
+
+func (w *firstByte) Write(p []byte) (int, error) {
+	if w.when.IsZero() {
+		w.when = time.Now()
+		w.text <- string(p)
+	}
+	return len(p), nil
+}
+
+// liveLatency has the command write the time and compares that with the time
+// at which it comes.
+func liveLatency(b *bench) (string, bool, error) {
+	var times []time.Duration
+	for range b.rounds(100) {
+		w := &firstByte{text: make(chan string, 1)}
+		_, err := b.client.Execute(b.ctx, shared.ExecuteRequest{Command: "sleep 0.01; echo $EPOCHREALTIME; sleep 0.01", Stdout: w})
+		if err != nil {
+			return "", false, err
+		}
+		micros, err := strconv.ParseInt(strings.Replace(strings.TrimSpace(<-w.text), ".", "", 1), 10, 64)
+		if err != nil {
+			return "", false, err
+		}
+		times = append(times, w.when.Sub(time.UnixMicro(micros)))
+	}
+	m := median(times)
+	return ms(m), m <= 20*time.Millisecond, nil
+}
+
+// liveCost compares a command with a live copy to one without.
+func liveCost(command string) func(*bench) (string, bool, error) {
+	return func(b *bench) (string, bool, error) {
+		if err := b.text(int64(float64(1<<30) * b.scale)); err != nil {
+			return "", false, err
+		}
+		execute := func(w io.Writer) func() error {
+			return func() error {
+				_, err := b.client.Execute(b.ctx, shared.ExecuteRequest{Command: command, Timeout: time.Hour, Stdout: w})
+				return err
+			}
+		}
+		if err := execute(nil)(); err != nil {
+			return "", false, err
+		}
+		m, err := alternate(5, execute(io.Discard), b.removeLogs, execute(nil), b.removeLogs)
+		if err != nil {
+			return "", false, err
+		}
+		ratio := float64(m[2]) / float64(m[0])
+		return fmt.Sprintf("%.2f × (%s, %s)", ratio, ms(m[0]), ms(m[2])), ratio >= 0.9, nil
+	}
+}
