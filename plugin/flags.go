@@ -93,7 +93,7 @@ func parseFlags(args []string) (*flags, error) {
 
 // globs returns -drop-env's parts.
 func (f *flags) globs() []string {
-	return strings.FieldsFunc(f.dropEnv, func(r rune) bool { return r == ',' || r == ' ' })
+	return strings.FieldsFunc(f.dropEnv, func(r rune) bool { return r == ',' })
 }
 
 func usage() string {

@@ -104,7 +104,7 @@ type CheckRequest struct {
 	PID     int           // of the job; AllJobs lists every job in Result.Jobs
 	All     bool          // all output so far, not only what no Result has shown yet
 	Wait    time.Duration // wait up to this long for bash to end (where a Result has told so, for what it left running) …
-	WaitFor string        // … or for output not shown yet (sanitized, either stream) to match this regular expression
+	WaitFor string        // … or for all of the job to end, or output not shown yet (sanitized, either stream) to match this regular expression, within 64 KiB
 	Limits  Limits
 }
 

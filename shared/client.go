@@ -16,8 +16,10 @@ const (
 	// plugin's account before it returns the context's error.
 	cancelPatience = 3 * time.Second
 	// answerPatience is how long a plugin may take beyond what a request
-	// allows before it counts as gone.
-	answerPatience = 20 * time.Second
+	// allows before it counts as gone; one whose process is stopped may only
+	// take stoppedPatience.
+	answerPatience  = 20 * time.Second
+	stoppedPatience = 3 * time.Second
 )
 
 // client is the host's side of one connection: a Bash whose calls travel.
@@ -26,6 +28,7 @@ type client struct {
 	conn     *rpc.Client
 	lifeline atomic.Pointer[net.Conn] // held open until the connection ends
 	next     atomic.Uint64            // number of the last call
+	stopped  func() bool              // tells of the plugin's process; nil: nothing does
 }
 
 var _ Bash = (*client)(nil)
@@ -51,6 +54,9 @@ func (c *client) Execute(ctx context.Context, req ExecuteRequest) (*Result, erro
 		args.Live = live.id
 	}
 	result, err := c.call(ctx, "Plugin.Execute", args.Call, args, executeBound(req))
+	if live != nil {
+		live.callReturned(err)
+	}
 	if live != nil && err == nil && result.Status != StatusRunning && len(result.Leftover) == 0 {
 		live.settle()
 	}
@@ -91,21 +97,8 @@ func executeBound(req ExecuteRequest) time.Duration {
 func (c *client) call(ctx context.Context, method string, number uint64, args any, bound time.Duration) (*Result, error) {
 	r := new(reply)
 	call := c.conn.Go(method, args, r, make(chan *rpc.Call, 1))
-	overdue := time.NewTimer(min(max(bound, 0), math.MaxInt64-answerPatience) + answerPatience)
-	defer overdue.Stop()
-	select {
-	case <-call.Done:
-	case <-overdue.C:
-		return nil, errOverdue()
-	case <-ctx.Done():
-		c.conn.Go("Plugin.Cancel", number, new(nothing), make(chan *rpc.Call, 1))
-		patience := time.NewTimer(cancelPatience)
-		defer patience.Stop()
-		select {
-		case <-call.Done:
-		case <-patience.C:
-			return nil, ctx.Err()
-		}
+	if err := c.await(ctx, call, number, min(max(bound, 0), math.MaxInt64-answerPatience)); err != nil {
+		return nil, err
 	}
 	switch {
 	case call.Error != nil:
@@ -116,6 +109,35 @@ func (c *client) call(ctx context.Context, method string, number uint64, args an
 		return fetchBulk(c.broker, r.Bulk)
 	}
 	return r.Result, nil
+}
+
+// await waits for a call's end. It returns an error where the plugin does not
+// tell it.
+func (c *client) await(ctx context.Context, call *rpc.Call, number uint64, bound time.Duration) error {
+	overdue, late := time.NewTimer(bound+answerPatience), time.NewTimer(bound+stoppedPatience)
+	defer overdue.Stop()
+	defer late.Stop()
+	over := ctx.Done()
+	var patience <-chan time.Time
+	for {
+		select {
+		case <-call.Done:
+			return nil
+		case <-over:
+			c.conn.Go("Plugin.Cancel", number, new(nothing), make(chan *rpc.Call, 1))
+			timer := time.NewTimer(cancelPatience)
+			defer timer.Stop()
+			over, patience = nil, timer.C
+		case <-patience:
+			return ctx.Err()
+		case <-late.C:
+			if c.stopped != nil && c.stopped() {
+				return errOverdue()
+			}
+		case <-overdue.C:
+			return errOverdue()
+		}
+	}
 }
 
 func errOverdue() error {

@@ -186,3 +186,13 @@ func TestLongCommands(t *testing.T) {
 		assert.False(t, alive(child))
 	})
 }
+
+func TestALongCommandUnderErrexit(t *testing.T) {
+	t.Parallel()
+	r := execute(t, launch(t), shared.ExecuteRequest{
+		Command: "# " + strings.Repeat("x", 200<<10) + "\necho runs; false; echo not",
+		Env:     []string{"SHELLOPTS=errexit"},
+	})
+	assert.Equal(t, "runs\n", r.Stdout.Content)
+	assert.Equal(t, 1, r.ExitCode)
+}

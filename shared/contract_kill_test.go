@@ -1,6 +1,8 @@
 package shared_test
 
 import (
+	"fmt"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -153,4 +155,40 @@ func TestASignalFromElsewhereIsAFailure(t *testing.T) {
 	assert.Empty(t, r.Cause)
 	assert.Equal(t, 143, r.ExitCode)
 	assert.Equal(t, "SIGTERM", r.Signal)
+}
+
+func TestRealTimeSignals(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has them")
+	}
+	t.Parallel()
+	bash := launch(t)
+	for sig, name := range map[int]string{34: "SIGRTMIN", 35: "SIGRTMIN+1", 49: "SIGRTMIN+15", 50: "SIGRTMAX-14", 64: "SIGRTMAX"} {
+		r := run(t, bash, fmt.Sprintf("kill -%d $$", sig))
+		assert.Equal(t, name, r.Signal)
+		assert.Equal(t, 128+sig, r.ExitCode)
+		job := background(t, bash, forever)
+		r, err := bash.Kill(t.Context(), shared.KillRequest{PID: job.PID, Signal: syscall.Signal(sig)})
+		require.NoError(t, err)
+		assert.Equal(t, name, r.Signal)
+	}
+}
+
+// A command that ends by itself at the very moment of its timeout was not
+// killed.
+func TestACommandThatEndsAtItsTimeout(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	for i := range 100 {
+		timeout := 10*time.Millisecond + time.Duration(i)*50*time.Microsecond
+		r := execute(t, bash, shared.ExecuteRequest{Command: "sleep 0.01; exit 3", Mode: shared.ModeTerminate, Timeout: timeout})
+		if r.Status == shared.StatusKilled {
+			assert.Equal(t, shared.CauseTimeout, r.Cause)
+			assert.Equal(t, "SIGTERM", r.Signal)
+			continue
+		}
+		assert.Equal(t, shared.StatusFailed, r.Status)
+		assert.Empty(t, r.Cause)
+		assert.Equal(t, 3, r.ExitCode)
+	}
 }

@@ -204,3 +204,28 @@ func TestALiveWriterIsToldOfTheEnd(t *testing.T) {
 		assert.Equal(t, "one\nlast\n", writer.String(), name)
 	}
 }
+
+func TestAFailingLiveWriterLeavesTheOtherAlone(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	var stderr recorder
+	execute(t, bash, shared.ExecuteRequest{Command: "for i in 1 2 3; do echo out $i; echo err $i >&2; done", Stdout: new(failing), Stderr: &stderr})
+	stderr.await(t, "err 3\n")
+	assert.Equal(t, "err 1\nerr 2\nerr 3\n", stderr.String())
+}
+
+func TestNobodyIsToldOfTheEndWhereExecuteFails(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	writer := &ender{ended: make(chan struct{})}
+	_, err := bash.Execute(t.Context(), shared.ExecuteRequest{Command: "", Stdout: writer})
+	requireCode(t, err, shared.ErrInvalid)
+	_, err = bash.Execute(t.Context(), shared.ExecuteRequest{Command: "kill -9 $PPID; " + forever, Stdout: writer})
+	requireCode(t, err, shared.ErrCrashed)
+	run(t, bash, "true")
+	select {
+	case <-writer.ended:
+		assert.Fail(t, "told")
+	default:
+	}
+}

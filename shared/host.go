@@ -51,14 +51,23 @@ func (c *Client) session(ctx context.Context) (*session, error) {
 func errClientClosed() error { return &Error{CodeClosed, "the client is closed: launch another one"} }
 
 // do makes a call about a job (0: none yet), on a fresh plugin where there is
-// none.
+// none. A plugin that somebody else is ending has done nothing for the call: it
+// is made once more.
 func (c *Client) do(ctx context.Context, pid int, call func(Bash) (*Result, error)) (*Result, error) {
+	r, err := c.try(ctx, pid, call)
+	if errors.Is(err, ErrClosed) && !c.isShut() {
+		r, err = c.try(ctx, pid, call)
+	}
+	return r, err
+}
+
+func (c *Client) try(ctx context.Context, pid int, call func(Bash) (*Result, error)) (*Result, error) {
 	s, err := c.patientSession(ctx)
 	if err != nil {
 		return nil, err
 	}
 	r, err := call(s.bash)
-	if errors.Is(err, ErrCrashed) {
+	if errors.Is(err, ErrCrashed) || errors.Is(err, ErrClosed) {
 		if c.isShut() {
 			return nil, errClientClosed()
 		}

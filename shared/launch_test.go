@@ -478,3 +478,27 @@ func TestCloseByManyAtOnce(t *testing.T) {
 	wg.Wait()
 	awaitDeath(t, pid)
 }
+
+// A plugin that a signal ends while a Client uses it is not the Client's end.
+func TestAPluginThatIsEndedFromOutsideIsReplaced(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	background(t, bash, "trap '' TERM; echo up; "+forever) // makes its end take a while
+	first := bash.PluginPID()
+	require.NoError(t, syscall.Kill(first, syscall.SIGTERM))
+	for bash.PluginPID() == first {
+		r, err := bash.Execute(t.Context(), shared.ExecuteRequest{Command: "echo hi"})
+		if err != nil {
+			requireCode(t, err, shared.ErrCrashed)
+			continue
+		}
+		assert.Equal(t, "hi\n", r.Stdout.Content)
+	}
+	assert.Equal(t, "hi\n", run(t, bash, "echo hi").Stdout.Content)
+}
+
+func TestLaunchDropsAVariableWithASpaceInItsName(t *testing.T) {
+	t.Parallel()
+	bash := launchWith(t, shared.LaunchConfig{Env: []string{"MY VAR=x", "MY=kept"}, DropEnv: []string{"MY VAR"}})
+	assert.Equal(t, "MY=kept\n", run(t, bash, "env | grep -a '^MY'").Stdout.Content)
+}

@@ -139,6 +139,7 @@ type liveReceiver struct {
 	done     chan struct{} // the goroutine has ended
 	moved    chan struct{} // after each write
 	returned chan struct{} // everything from before the call's end is written
+	call     chan error    // what the call came to
 }
 
 // receiveLive returns nil where the request has no writers.
@@ -146,18 +147,34 @@ func receiveLive(broker *plugin.MuxBroker, stdout, stderr io.Writer) *liveReceiv
 	if stdout == nil && stderr == nil {
 		return nil
 	}
-	l := &liveReceiver{id: broker.NextId(), done: make(chan struct{}), moved: make(chan struct{}, 1), returned: make(chan struct{})}
+	l := &liveReceiver{id: broker.NextId(), done: make(chan struct{}), moved: make(chan struct{}, 1), returned: make(chan struct{}), call: make(chan error, 1)}
 	go func() {
-		conn, err := broker.Accept(l.id)
-		if err == nil {
-			defer hangUp(conn)
-			_ = l.copy(conn, map[byte]io.Writer{toStdout: stdout, toStderr: stderr})
+		if conn, err := broker.Accept(l.id); err == nil {
+			_ = l.copy(conn, liveWriters(stdout, stderr))
+			close(l.done)
+			hangUp(conn)
+		} else {
+			close(l.done)
 		}
-		close(l.done)
-		tellEnd(stdout, stderr)
+		if <-l.call == nil {
+			tellEnd(stdout, stderr)
+		}
 	}()
 	return l
 }
+
+func liveWriters(stdout, stderr io.Writer) map[byte]io.Writer {
+	writers := make(map[byte]io.Writer, 2)
+	if stdout != nil {
+		writers[toStdout] = stdout
+	}
+	if stderr != nil {
+		writers[toStderr] = stderr
+	}
+	return writers
+}
+
+func (l *liveReceiver) callReturned(err error) { l.call <- err }
 
 // hangUp asks the sender to stop and takes what is under way still.
 func hangUp(conn net.Conn) {
@@ -178,6 +195,7 @@ func (l *liveReceiver) copy(conn io.Reader, writers map[byte]io.Writer) error {
 	var header [frameHeader]byte
 	var frame []byte
 	var once sync.Once
+	wanted, failed := len(writers), 0
 	for {
 		if _, err := io.ReadFull(conn, header[:]); err != nil {
 			return err
@@ -199,7 +217,10 @@ func (l *liveReceiver) copy(conn io.Reader, writers map[byte]io.Writer) error {
 			return err
 		}
 		if _, err := w.Write(frame); err != nil {
-			return err
+			writers[header[0]] = io.Discard
+			if failed++; failed == wanted {
+				return err
+			}
 		}
 		select {
 		case l.moved <- struct{}{}:

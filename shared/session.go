@@ -40,10 +40,15 @@ func (s *session) connect(config *plugin.ClientConfig) error {
 	return err
 }
 
-// watch makes gone see the process's end before a call is sent into the void.
+// watch makes gone see the process's end before a call is sent into the void,
+// and calls see that it is stopped. A plugin under a debugger may be that for
+// long.
 func (s *session) watch(pid int) {
 	s.pid = pid
 	s.exited = watchExit(pid)
+	if c, ok := s.bash.(*client); ok && s.plugin != nil {
+		c.stopped = func() bool { return isStopped(pid) }
+	}
 }
 
 func (s *session) gone() bool { return s.dead.Load() || s.exited() }

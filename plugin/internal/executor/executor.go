@@ -190,7 +190,7 @@ func (e *Executor) attend(ctx context.Context, j *job.Job, req shared.ExecuteReq
 	select {
 	case <-j.Ended():
 	case <-ctx.Done():
-		j.End(shared.CauseCancel, syscall.SIGTERM, stopGrace)
+		e.stop(j, shared.CauseCancel)
 	case <-e.quit:
 		<-j.Ended() // Close ends it
 	case <-ripe.c:
@@ -199,9 +199,18 @@ func (e *Executor) attend(ctx context.Context, j *job.Job, req shared.ExecuteReq
 		if req.Mode == shared.ModeDetach {
 			return e.detach(j, req.Limits)
 		}
-		j.End(shared.CauseTimeout, syscall.SIGTERM, stopGrace)
+		e.stop(j, shared.CauseTimeout)
 	}
 	return e.finish(j, req.Limits)
+}
+
+// stop ends a command, unless it has just ended by itself.
+func (e *Executor) stop(j *job.Job, cause shared.Cause) {
+	if j.HasEnded() {
+		<-j.Ended()
+		return
+	}
+	j.End(cause, syscall.SIGTERM, stopGrace)
 }
 
 // detach turns a running command into a job.

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bashplugin/plugin/internal/process"
 	"bashplugin/shared"
 )
 
@@ -119,7 +120,7 @@ func validateKill(req *shared.KillRequest) error {
 	if err := validatePID(req.PID); err != nil {
 		return err
 	}
-	if req.Signal < 0 || req.Signal != 0 && unix.SignalName(req.Signal) == "" {
+	if req.Signal < 0 || req.Signal != 0 && process.SignalName(req.Signal) == "" {
 		return invalid("Signal %d does not exist: use 0 for SIGTERM, or a signal of this system", int(req.Signal))
 	}
 	if req.Grace < 0 {

@@ -13,7 +13,7 @@ const maxArgument = 128 << 10
 // runScript is what bash runs in place of a command that is too long for an
 // argument: it reads the command from descriptor 3 and runs it as bash -c
 // would, with neither the descriptor nor the variable left.
-const runScript = `IFS= read -r -d "" <&3; exec 3<&-; eval "unset REPLY;$REPLY"`
+const runScript = `IFS= read -r -d "" <&3 || :; exec 3<&-; eval "unset REPLY;$REPLY"`
 
 // arguments sets how bash gets the command. The file, nil for a short command,
 // is closed after the start.

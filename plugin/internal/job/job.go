@@ -48,6 +48,7 @@ type Job struct {
 
 	mu      sync.Mutex // guards what follows
 	cause   shared.Cause
+	deadly  bool // bash cannot exit because of the signal that cause sent
 	outcome outcome
 }
 
@@ -144,6 +145,9 @@ func (j *Job) follow() {
 	}
 	j.mu.Lock()
 	j.outcome = outcome{ended: true, status: j.group.Status(), cause: j.cause, duration: duration}
+	if j.deadly && j.outcome.status.Signal == 0 {
+		j.outcome.cause = "" // it was exiting by itself
+	}
 	j.mu.Unlock()
 	if !left {
 		close(j.over)
@@ -172,6 +176,9 @@ func (j *Job) finish() {
 
 // Ended is closed when bash has ended and everything it wrote was read.
 func (j *Job) Ended() <-chan struct{} { return j.ended }
+
+// HasEnded reports whether bash has ended, even where Ended is not closed yet.
+func (j *Job) HasEnded() bool { return !j.group.LeaderLives() }
 
 // Over is closed when, besides, everything it left behind has ended.
 func (j *Job) Over() <-chan struct{} { return j.over }
@@ -213,8 +220,8 @@ func (j *Job) Keep() {
 // process go.
 func (j *Job) End(cause shared.Cause, sig syscall.Signal, grace time.Duration) {
 	j.mu.Lock()
-	if j.cause == "" {
-		j.cause = cause
+	if j.cause == "" && j.group.LeaderLives() {
+		j.cause, j.deadly = cause, !j.group.LeaderHandles(sig)
 	}
 	j.mu.Unlock()
 	if j.group.End(sig, grace) {

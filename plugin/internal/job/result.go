@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"bashplugin/plugin/internal/output"
+	"bashplugin/plugin/internal/process"
 	"bashplugin/shared"
 )
 
@@ -48,7 +47,7 @@ func (j *Job) Summary() *shared.Result {
 	}
 	r.ExitCode, r.Duration = o.status.Code, o.duration
 	if o.status.Signal != 0 {
-		r.Signal = unix.SignalName(o.status.Signal)
+		r.Signal = process.SignalName(o.status.Signal)
 	}
 	r.Status, r.Cause = status(o)
 	for _, p := range j.group.Members() {

@@ -19,8 +19,9 @@ type Log struct {
 	stop  error         // why it stopped, as far as that is known yet
 
 	// Used by whoever writes a block; wait comes before any other use.
-	size int64 // of the file
-	err  error // why it stopped
+	size  int64 // of what is final
+	draft int64 // where the draft behind that ends; 0: there is none
+	err   error // why it stopped
 }
 
 // write takes p. flush makes sure that the file has it.
@@ -80,9 +81,10 @@ func (l *Log) put(p []byte) {
 		return
 	}
 	allowed, reason := l.logs.allow(l.size, len(p))
-	n, err := l.file.Write(p[:cutRune(p, allowed)])
+	n, err := l.file.Write(p[:cutRune(p, allowed)]) // a draft does not move the place
 	l.size += int64(n)
 	l.logs.giveBack(allowed - n)
+	l.cutDraft(0)
 	switch {
 	case err != nil:
 		l.err = fmt.Errorf("the log ends after %d bytes: %w", l.size, cause(err))
@@ -91,9 +93,45 @@ func (l *Log) put(p []byte) {
 	}
 }
 
+// sketch writes the line that is being written behind everything else. What
+// comes next is written over it. The log must be flushed.
+func (l *Log) sketch(line []byte) error {
+	if l.stop != nil || len(line) == 0 && l.draft == 0 {
+		return nil // what stopped it is known
+	}
+	allowed, reason := l.logs.allow(l.size, len(line))
+	l.logs.giveBack(allowed)
+	n, err := l.file.WriteAt(line[:cutRune(line, allowed)], l.size)
+	if l.cutDraft(n); err != nil {
+		_ = l.file.Truncate(l.size) // n is 0 then, whatever was written
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("the log lacks the line that is being written: %w", cause(err))
+	case reason != "":
+		return fmt.Errorf("the log lacks the line that is being written: %s", reason)
+	}
+	return nil
+}
+
+// cutDraft makes the draft n bytes long, which are in the file already.
+func (l *Log) cutDraft(n int) {
+	end := l.size + int64(n)
+	if l.draft > end {
+		_ = l.file.Truncate(end)
+	}
+	if l.draft = end; n == 0 {
+		l.draft = 0
+	}
+}
+
 // close closes the file; what it holds stays.
 func (l *Log) close() {
 	l.flush()
+	if l.file == nil {
+		return
+	}
+	l.cutDraft(0)
 	if err := l.file.Close(); err != nil && l.stop == nil {
 		l.stop = fmt.Errorf("the log may be incomplete: %w", cause(err))
 	}

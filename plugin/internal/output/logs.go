@@ -77,7 +77,7 @@ func (l *Logs) create(name string) (*Log, error) {
 			return nil, fmt.Errorf("no log: %w", err)
 		}
 		path := filepath.Join(l.folder, name)
-		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
+		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
 		if err == nil {
 			return &Log{logs: l, file: file, path: path}, nil
 		}

@@ -40,21 +40,24 @@ func requireEverySplit(t *testing.T, want, s string) {
 	require.Equal(t, want, sanitizeSplit(s, each...), "byte by byte")
 }
 
+// The first cases are the plan's, under the names that they have there; a lone
+// CR does to a line what it does on a terminal.
 func TestSanitize(t *testing.T) {
 	for name, test := range map[string]struct{ in, want string }{
-		"plain text":              {"hello world", "hello world"},
-		"colours":                 {"\x1b[31mhello\x1b[0m", "hello"},
-		"bold and underline":      {"\x1b[1mbold\x1b[22m", "bold"},
-		"tabs and newlines stay":  {"a\tb\nc", "a\tb\nc"},
-		"control characters go":   {"a\x01b\x02c\x07", "abc"},
-		"CRLF is LF":              {"a\r\nb\r\n", "a\nb\n"},
+		"passes plain text through unchanged":   {"hello world", "hello world"},
+		"strips ANSI color codes":               {"\x1b[31mhello\x1b[0m", "hello"},
+		"strips ANSI bold and underline":        {"\x1b[1mbold\x1b[22m", "bold"},
+		"preserves tabs and newlines":           {"a\tb\nc", "a\tb\nc"},
+		"removes control characters":            {"a\x01b\x02c\x07", "abc"},
+		"normalizes CRLF to LF":                 {"a\r\nb\r\n", "a\nb\n"},
+		"removes lone CR":                       {"progress 50%\rprogress done", "progress done"},
+		"handles empty string":                  {"", ""},
+		"handles string with only escape codes": {"\x1b[31m\x1b[0m", ""},
+		"strips OSC sequences":                  {"\x1b]0;title\x07text", "text"},
+		"handles mixed content":                 {"\x1b[32m✓\x1b[0m test passed\n\x1b[31m✗\x1b[0m test failed\n", "✓ test passed\n✗ test failed\n"},
+		"handles realistic compiler output":     {"\x1b[1mmain.go:10:5:\x1b[0m \x1b[31merror:\x1b[0m undefined: foo\n", "main.go:10:5: error: undefined: foo\n"},
+
 		"CR CR LF is LF":          {"a\r\r\nb", "a\nb"},
-		"a lone CR overwrites":    {"progress 50%\rprogress done", "progress done"},
-		"empty":                   {"", ""},
-		"escapes alone":           {"\x1b[31m\x1b[0m", ""},
-		"a title":                 {"\x1b]0;title\x07text", "text"},
-		"marks":                   {"\x1b[32m✓\x1b[0m test passed\n\x1b[31m✗\x1b[0m test failed\n", "✓ test passed\n✗ test failed\n"},
-		"a compiler":              {"\x1b[1mmain.go:10:5:\x1b[0m \x1b[31merror:\x1b[0m undefined: foo\n", "main.go:10:5: error: undefined: foo\n"},
 		"CR at the end":           {"abc\r", "abc"},
 		"CR shorter than before":  {"abcdef\rXY", "XYcdef"},
 		"CR then erase":           {"abcdef\r\x1b[KXY", "XY"},
@@ -152,11 +155,10 @@ func TestSanitize(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { requireEverySplit(t, test.want, test.in) })
 	}
-}
-
-func TestSanitizeLargeInput(t *testing.T) {
-	line := "\x1b[32m" + strings.Repeat("x", 1000) + "\x1b[0m\n"
-	assert.Equal(t, strings.Repeat(strings.Repeat("x", 1000)+"\n", 1000), Sanitize(strings.Repeat(line, 1000)))
+	t.Run("handles large input efficiently", func(t *testing.T) {
+		text := strings.Repeat("x", 1000)
+		assert.Equal(t, strings.Repeat(text+"\n", 1000), Sanitize(strings.Repeat("\x1b[32m"+text+"\x1b[0m\n", 1000)))
+	})
 }
 
 func TestAnEscapeThatNeverEndsDoesNotSwallowTheRest(t *testing.T) {

@@ -6,9 +6,6 @@ import (
 	"os"
 )
 
-// maxSpool bounds what a Spool holds.
-const maxSpool = 1 << 30
-
 // Spool is a queue of bytes on disk, in a file without a name. It counts among
 // the session's logs until it is empty. One goroutine may read
 // while another writes; Reset and Close exclude both.
@@ -33,9 +30,6 @@ func (s *Spool) Write(p []byte) (int, error) {
 			return 0, err
 		}
 		s.file = file
-	}
-	if s.end+int64(len(p)) > maxSpool {
-		return 0, errSpoolFull
 	}
 	if s.logs.left.Add(-int64(len(p))) < 0 {
 		s.logs.giveBack(len(p))

@@ -112,8 +112,9 @@ func (s *Stream) Keep() {
 	s.publish()
 }
 
-// commit is where the Sanitizer's finished text goes. It runs under in. The
-// line being written is always the first that is handed on: its copy ends.
+// commit is where the Sanitizer's finished text goes. It runs under in. It begins
+// with the line being written: of the copy remains what follows the text, if
+// that is the front of a long line.
 type commit struct{ s *Stream }
 
 func (c commit) Write(p []byte) (int, error) {
@@ -131,10 +132,15 @@ func (c commit) Write(p []byte) (int, error) {
 	}
 	s.tail.write(p)
 	s.lines += int64(bytes.Count(p, newline))
-	if len(p) > 0 {
-		s.last = p[len(p)-1]
+	if len(p) == 0 {
+		return 0, nil
 	}
-	s.line = s.line[:0]
+	s.last = p[len(p)-1]
+	rest := s.line[min(len(p), len(s.line)):]
+	if s.last == '\n' {
+		rest = nil
+	}
+	s.line = append(s.line[:0], rest...)
 	return len(p), nil
 }
 
@@ -196,18 +202,34 @@ func (s *Stream) Written() bool {
 
 // Show returns what a Result shows under the limits: everything so far, or
 // only what no Result has shown. Either counts as shown. Where it shows less
-// than everything, it makes the log first.
+// than everything, the log has the rest, the line being written included.
 func (s *Stream) Show(limits shared.Limits, all bool) shared.Output {
-	if s.in.TryLock() { // a flood goes on otherwise, and its log follows
-		s.flush()
-		s.in.Unlock()
+	calm := s.in.TryLock() // a flood goes on otherwise, and its log follows
+	if !calm && s.needsLog(limits, all) {
+		s.in.Lock()
+		calm = true
 	}
-	out, cut := s.show(limits, all)
-	if cut && out.Path == "" && out.PathError == "" {
-		s.Keep()
-		s.mu.Lock()
-		s.describe(&out)
-		s.mu.Unlock()
+	if calm {
+		s.flush()
+	}
+	out, less, cutLine := s.show(limits, all)
+	if less && !calm && (cutLine || out.Path == "" && out.PathError == "") {
+		s.in.Lock()
+		calm = true
+	}
+	if calm {
+		if less {
+			s.keep()
+			err := s.log.sketch(s.san.Line())
+			s.publish()
+			s.mu.Lock()
+			s.describe(&out)
+			s.mu.Unlock()
+			if out.PathError == "" && err != nil {
+				out.PathError = err.Error()
+			}
+		}
+		s.in.Unlock()
 	}
 	if out.Path != "" {
 		if _, err := os.Lstat(out.Path); err != nil {
@@ -217,15 +239,8 @@ func (s *Stream) Show(limits shared.Limits, all bool) shared.Output {
 	return out
 }
 
-func (s *Stream) describe(out *shared.Output) {
-	out.Path = s.path
-	if s.pathErr != nil {
-		out.PathError = s.pathErr.Error()
-	}
-}
-
-// show reports besides whether the output is less than the whole stream.
-func (s *Stream) show(limits shared.Limits, all bool) (shared.Output, bool) {
+// needsLog reports whether a Result may show more than memory holds.
+func (s *Stream) needsLog(limits shared.Limits, all bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	from := int64(0)
@@ -233,11 +248,31 @@ func (s *Stream) show(limits shared.Limits, all bool) (shared.Output, bool) {
 		from = s.fresh(s.shown)
 	}
 	end := s.tail.end + int64(len(s.line))
-	out := shared.Output{TotalBytes: end, TotalLines: s.totalLines()}
+	return limits.Ends > 0 || max(from, end-int64(limits.MaxBytes)-floodChunk) < s.tail.start()
+}
+
+func (s *Stream) describe(out *shared.Output) {
+	out.Path = s.path
+	if s.pathErr != nil {
+		out.PathError = s.pathErr.Error()
+	}
+}
+
+// show reports besides whether the output is less than the whole stream, and
+// whether a part of the line being written is missing in it.
+func (s *Stream) show(limits shared.Limits, all bool) (out shared.Output, less, cutLine bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from := int64(0)
+	if !all {
+		from = s.fresh(s.shown)
+	}
+	end := s.tail.end + int64(len(s.line))
+	out = shared.Output{TotalBytes: end, TotalLines: s.totalLines()}
 	s.describe(&out)
 	s.fill(&out, from, limits)
 	s.shown = s.markNow()
-	return out, from > 0 || out.Truncated
+	return out, from > 0 || out.Truncated, len(out.Content) < len(s.line)
 }
 
 func (s *Stream) totalLines() int64 {

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"regexp"
@@ -287,4 +288,118 @@ func TestManyMayLookWhileTheStreamIsWritten(t *testing.T) {
 	}
 	assert.True(t, want.String() == shown.String(), "each byte once")
 	wg.Wait()
+}
+
+func TestWatchDoesNotSeeItsOwnSteps(t *testing.T) {
+	s := newTestStream(t, LogsConfig{}, StreamConfig{})
+	long := newTestStream(t, LogsConfig{}, StreamConfig{})
+	write(t, long, "a"+strings.Repeat("x", 300000))
+	assert.False(t, long.Watch(regexp.MustCompile(`\bx`)).Match())
+	write(t, s, "{"+strings.Repeat("ERROR-free ", 50000)+"}")
+	for _, re := range []string{`(?m)^[a-zA-Z]`, `(?m)[a-zA-Z -]$`, `\A[a-zA-Z]`, `^[a-zA-Z]`, `(?m)\b-e`, `free$`} {
+		assert.False(t, s.Watch(regexp.MustCompile(re)).Match(), re)
+	}
+	for _, re := range []string{`^{E`, `}$`, `free }`, `(?m)^{`} {
+		assert.True(t, s.Watch(regexp.MustCompile(re)).Match(), re)
+	}
+}
+
+func TestWatchFindsAMatchOfManyLines(t *testing.T) {
+	s := newTestStream(t, LogsConfig{}, StreamConfig{})
+	w := s.Watch(regexp.MustCompile(`(?s)BEGIN.*END`))
+	for i := range 10000 {
+		write(t, s, fmt.Sprintln("line", i))
+	}
+	write(t, s, "BEGIN\n")
+	for i := range 5000 {
+		write(t, s, fmt.Sprintln("line", i))
+		if i%1000 == 0 {
+			assert.False(t, w.Match())
+		}
+	}
+	write(t, s, "END")
+	assert.True(t, w.Match())
+}
+
+// A Watch makes progress where the log stopped early.
+func TestWatchPassesWhatTheLogDoesNotHold(t *testing.T) {
+	s := newTestStream(t, LogsConfig{MaxBytes: 70 << 10}, StreamConfig{})
+	w := s.Watch(regexp.MustCompile(`needle`))
+	write(t, s, strings.Repeat("hay\n", 100000))
+	assert.False(t, w.Match())
+	write(t, s, "needle")
+	assert.True(t, w.Match())
+}
+
+// The log has what a Result leaves out of a line that is being written.
+func TestLogHasTheLineBeingWritten(t *testing.T) {
+	s := newTestStream(t, LogsConfig{}, StreamConfig{})
+	write(t, s, "Do you really want this? [y/N] ")
+	out := s.Show(shared.Limits{MaxLines: 10, MaxBytes: 10}, false)
+	assert.Equal(t, "s? [y/N] ", strings.TrimLeft(out.Content, "i"))
+	assert.Equal(t, "Do you really want this? [y/N] ", readLog(t, out))
+	write(t, s, "\rno\x1b[K")
+	out = s.Show(shared.Limits{MaxLines: 10, MaxBytes: 1}, true)
+	assert.Equal(t, "no", readLog(t, out))
+	write(t, s, " more\nand another line")
+	out = s.Show(shared.Limits{MaxLines: 10, MaxBytes: 1}, true)
+	assert.Equal(t, "no more\nand another line", readLog(t, out))
+	require.NoError(t, s.Close())
+	assert.Equal(t, "no more\nand another line", readLog(t, out))
+}
+
+// Whoever looks while a line without end is written sees each byte once, and a
+// total that only grows.
+func TestStreamShowsALongLineOnceWhileItIsWritten(t *testing.T) {
+	s := newTestStream(t, LogsConfig{}, StreamConfig{Tail: 1 << 20})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 200 {
+			_, _ = s.Write(bytes.Repeat([]byte{byte('a' + i%26)}, 9000))
+		}
+	}()
+	var shown strings.Builder
+	var total int64
+	for writing := true; writing; {
+		select {
+		case <-done:
+			writing = false
+		default:
+		}
+		out := s.Show(shared.Limits{MaxLines: -1, MaxBytes: 1 << 20}, false)
+		require.GreaterOrEqual(t, out.TotalBytes, total)
+		total = out.TotalBytes
+		require.False(t, out.Truncated)
+		shown.WriteString(out.Content)
+	}
+	assert.EqualValues(t, 200*9000, total)
+	assert.Len(t, shown.String(), 200*9000)
+}
+
+// A flood does not keep a Result from what only the log still has.
+func TestStreamShowsAFloodWholeWhereItFits(t *testing.T) {
+	s := newTestStream(t, LogsConfig{}, StreamConfig{})
+	done := make(chan struct{})
+	text := strings.Repeat("0123456789abcde\n", 16<<10)
+	go func() {
+		defer close(done)
+		for range 40 {
+			_, _ = s.Write([]byte(text))
+		}
+	}()
+	for writing := true; writing; {
+		select {
+		case <-done:
+			writing = false
+		default:
+		}
+		out := s.Show(shared.Limits{MaxLines: -1, MaxBytes: 1 << 20, Ends: 1000}, true)
+		require.Empty(t, out.PathError)
+		if out.Truncated {
+			require.Len(t, out.Head, 1000)
+			continue
+		}
+		require.EqualValues(t, out.TotalBytes, out.OutputBytes)
+	}
 }

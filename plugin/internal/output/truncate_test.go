@@ -3,15 +3,19 @@ package output
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
 )
 
-func TestCutTail(t *testing.T) {
+// The first cases are the plan's, under the names that they have there.
+func TestTruncateTail(t *testing.T) {
 	long := strings.Repeat("x", 1000)
 	numbered := func(n int, format string) string {
 		var b strings.Builder
@@ -20,6 +24,7 @@ func TestCutTail(t *testing.T) {
 		}
 		return b.String()
 	}
+	padded := numbered(5000, "line %04d padding\n")
 	tests := map[string]struct {
 		text            string
 		lines, bytes    int
@@ -27,17 +32,19 @@ func TestCutTail(t *testing.T) {
 		by              string
 		partial, behind bool // behind: the text's beginning is gone already
 	}{
-		"short input stays":                    {text: "hello\nworld\n", lines: 100, bytes: 1024, want: "hello\nworld\n"},
-		"empty input":                          {text: "", lines: 100, bytes: 1024, want: ""},
-		"no trailing newline":                  {text: "hello\nworld", lines: 100, bytes: 1024, want: "hello\nworld"},
-		"by line count":                        {text: numbered(100, "line %d\n"), lines: 3, bytes: 1 << 20, want: "line 97\nline 98\nline 99\n", by: "lines"},
-		"by byte count":                        {text: strings.Repeat(long[:100]+"\n", 10), lines: 1000, bytes: 350, want: strings.Repeat(long[:100]+"\n", 3), by: "bytes"},
+		"returns short input unchanged":               {text: "hello\nworld\n", lines: 100, bytes: 1024, want: "hello\nworld\n"},
+		"handles empty input":                         {text: "", lines: 100, bytes: 1024, want: ""},
+		"handles input without trailing newline":      {text: "hello\nworld", lines: 100, bytes: 1024, want: "hello\nworld"},
+		"truncates by line count":                     {text: numbered(100, "line %d\n"), lines: 10, bytes: 1 << 20, want: numbered(100, "line %d\n")[len(numbered(90, "line %d\n")):], by: "lines"},
+		"truncates by byte count":                     {text: strings.Repeat(long[:100]+"\n", 10), lines: 1000, bytes: 350, want: strings.Repeat(long[:100]+"\n", 3), by: "bytes"},
+		"preserves complete lines at boundary":        {text: "a\nb\nc\n", lines: 2, bytes: 1024, want: "b\nc\n", by: "lines"},
+		"single line exceeding byte limit takes tail": {text: long, lines: 100, bytes: 200, want: long[800:], by: "bytes", partial: true},
+		"with default limits handles large output":    {text: padded, lines: shared.DefaultMaxLines, bytes: shared.DefaultMaxBytes, want: padded[3000*len("line 0000 padding\n"):], by: "lines"},
+
 		"a line's newline counts":              {text: "aaaa\nbbbb\n", lines: 10, bytes: 9, want: "bbbb\n", by: "bytes"},
 		"exactly at the byte limit":            {text: "aaaa\nbbbb\n", lines: 10, bytes: 10, want: "aaaa\nbbbb\n"},
 		"exactly at the line limit":            {text: "a\nb\n", lines: 2, bytes: 10, want: "a\nb\n"},
-		"complete lines at the boundary":       {text: "a\nb\nc\n", lines: 2, bytes: 1024, want: "b\nc\n", by: "lines"},
 		"an unfinished line counts as a line":  {text: "a\nb\nc", lines: 2, bytes: 1024, want: "b\nc", by: "lines"},
-		"one line longer than the limit":       {text: long, lines: 100, bytes: 200, want: long[800:], by: "bytes", partial: true},
 		"one finished line longer than it":     {text: long + "\n", lines: 100, bytes: 200, want: long[:199] + "\n", by: "bytes", partial: true},
 		"a long last line after others":        {text: "a\n" + long, lines: 100, bytes: 200, want: long[:200], by: "bytes", partial: true},
 		"a rune is never cut":                  {text: strings.Repeat("語", 10), lines: 1, bytes: 7, want: "語語", by: "bytes", partial: true},
@@ -52,8 +59,31 @@ func TestCutTail(t *testing.T) {
 			assert.Equal(t, test.want, test.text[c.from:])
 			assert.Equal(t, test.by, c.by)
 			assert.Equal(t, test.partial, c.partial)
+			if !test.behind {
+				requireShown(t, test.text, c, shared.Limits{MaxLines: test.lines, MaxBytes: test.bytes})
+			}
 		})
 	}
+}
+
+// requireShown checks what a Result says of the same cut, and its counts.
+func requireShown(t *testing.T, text string, c cut, limits shared.Limits) {
+	t.Helper()
+	s := newTestStream(t, LogsConfig{}, StreamConfig{})
+	write(t, s, text)
+	require.NoError(t, s.Close())
+	out, kept := s.Show(limits, true), text[c.from:]
+	out.Path = "" // where the rest is has tests of its own
+	require.Equal(t, shared.Output{
+		Content:         kept,
+		Truncated:       c.by != "",
+		TruncatedBy:     c.by,
+		LastLinePartial: c.partial,
+		TotalLines:      int64(len(slices.Collect(strings.Lines(text)))),
+		TotalBytes:      int64(len(text)),
+		OutputLines:     len(slices.Collect(strings.Lines(kept))),
+		OutputBytes:     len(kept),
+	}, out)
 }
 
 func FuzzCutTail(f *testing.F) {

@@ -3,21 +3,28 @@ package output
 import (
 	"bytes"
 	"regexp"
+	"unicode/utf8"
 )
 
 const (
-	watchStep    = 64 << 10 // text looked at in one go
-	watchOverlap = 4 << 10  // text looked at again, for matches across steps
+	watchStep    = 256 << 10 // text looked at in one go
+	watchOverlap = 64 << 10  // text looked at again, for matches across steps
 )
+
+// beyond stands in the text for what is before or behind it, which no output
+// holds: with it, nothing matches as the beginning or end of the output that
+// is not.
+const beyond = "\x00"
 
 // Watch looks for a match in what no Result had shown when it was made. It
 // reads the tail or, where it fell behind, the log: the stream does not wait for
 // the search. It is not safe for concurrent use.
 type Watch struct {
-	s   *Stream
-	re  *regexp.Regexp
-	old mark  // a match must end behind what this had shown
-	pos int64 // where the next look begins
+	s      *Stream
+	re     *regexp.Regexp
+	old    mark   // a match must end behind what this had shown
+	pos    int64  // where the next look begins
+	before []byte // the rune before pos, behind beyond; nothing at first
 }
 
 // Watch begins to look for re.
@@ -31,16 +38,61 @@ func (s *Stream) Watch(re *regexp.Regexp) *Watch {
 func (w *Watch) Match() bool {
 	for {
 		text, fresh, more := w.next()
-		for _, m := range w.re.FindAllIndex(text, -1) {
-			if w.pos+int64(m[1]) > fresh {
-				return true
-			}
+		now := len(text)
+		if more {
+			now = cutLine(text)
 		}
+		if w.matches(text, now, fresh) {
+			return true
+		}
+		w.advance(text[:now], more)
 		if !more {
 			return false
 		}
-		w.pos += int64(w.overlap(text))
 	}
+}
+
+// matches looks at the first n bytes of text.
+func (w *Watch) matches(text []byte, n int, fresh int64) bool {
+	subject := append(bytes.Clone(w.before), text[:n]...)
+	if n < len(text) {
+		_, size := utf8.DecodeRune(text[n:])
+		subject = append(append(subject, text[n:n+size]...), beyond...)
+	}
+	for _, m := range w.re.FindAllIndex(subject, -1) {
+		if m[0] >= len(w.before) && w.pos+int64(m[1]-len(w.before)) > fresh {
+			return true
+		}
+	}
+	return false
+}
+
+// cutLine returns the length of text without its last line or, where that is
+// long, without its last rune.
+func cutLine(text []byte) int {
+	if line := bytes.LastIndexByte(text, '\n') + 1; line > len(text)/2 {
+		return line
+	}
+	return runeEnd(text, len(text)-utf8.UTFMax)
+}
+
+// advance passes over text, but for its last lines.
+func (w *Watch) advance(text []byte, more bool) {
+	done := len(text) - watchOverlap
+	switch {
+	case done <= 0 && !more:
+		return
+	case done <= 0:
+		done = max(1, len(text)/2)
+	}
+	if line := bytes.LastIndexByte(text[:done], '\n') + 1; line > 0 {
+		done = line
+	} else {
+		done = runeStart(text, done)
+	}
+	_, size := utf8.DecodeLastRune(text[:done])
+	w.before = append([]byte(beyond), text[done-size:done]...)
+	w.pos += int64(done)
 }
 
 // next returns the text at pos, the position behind which a match counts, and
@@ -77,24 +129,12 @@ func (w *Watch) look(withLog bool) (text []byte, fresh int64, more, ok bool) {
 		if !withLog {
 			return nil, 0, false, false
 		}
-		if text = s.readLog(w.pos, watchStep); len(text) > 0 {
+		if text = s.readLog(w.pos, watchStep); len(text) > utf8.UTFMax {
 			return text, fresh, true, true
 		}
-		w.pos = s.tail.start() // the log does not hold it: what is left is the tail
+		w.pos, w.before = s.tail.start(), []byte(beyond) // the log does not hold it: what is left is the tail
 	}
 	w.pos = min(w.pos, s.tail.end)
 	text, _ = s.text(w.pos)
-	if len(text) > watchStep {
-		return text[:cutRune(text, watchStep)], fresh, true, true
-	}
 	return text, fresh, false, true
-}
-
-// overlap returns how much of text is done with: all but its last lines.
-func (w *Watch) overlap(text []byte) int {
-	done := max(1, len(text)-watchOverlap)
-	if line := bytes.LastIndexByte(text[:done], '\n') + 1; line > 0 {
-		return line
-	}
-	return runeStart(text, done)
 }

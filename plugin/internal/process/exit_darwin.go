@@ -12,6 +12,12 @@ func forkExec(path string, args []string, attr *syscall.ProcAttr) (pid, pidfd in
 // awaitLeader does not wait: reaping does.
 func awaitLeader(int, int) {}
 
+// hasEnded reports whether a child has ended that is not reaped.
+func hasEnded(pid int) bool {
+	p, err := stat(pid)
+	return err != nil || p.dead
+}
+
 // awaitExit waits for the end of any process, not only of a child.
 func awaitExit(p info) { pollStill(p) }
 

@@ -64,6 +64,13 @@ func (g *Group) Gone() <-chan struct{} { return g.gone }
 // Status returns how the leader ended. It may be called once Exited is closed.
 func (g *Group) Status() Status { return g.status }
 
+// LeaderLives reports whether the leader has not ended, be that known yet or not.
+func (g *Group) LeaderLives() bool { return !g.hasExited() && !hasEnded(g.PID) }
+
+// LeaderHandles reports whether the leader catches or ignores a signal. Where it
+// does not, it cannot exit because of it: it dies.
+func (g *Group) LeaderHandles(sig syscall.Signal) bool { return handles(g.PID, sig) }
+
 // LeftBehind reports whether another process lives that outlived the leader.
 // It may be called once Exited is closed, and returns at once but for processes
 // that are just ending or forking.
@@ -88,7 +95,9 @@ func (g *Group) Members() []Info {
 	}
 	var members []Info
 	for _, p := range g.table.members(g) {
-		members = append(members, Info{p.pid, g.commandLine(p.pid)})
+		if line := g.commandLine(p.pid); line != "" { // it has ended since
+			members = append(members, Info{p.pid, line})
+		}
 	}
 	return members
 }

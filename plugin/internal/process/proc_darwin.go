@@ -1,6 +1,7 @@
 package process
 
 import (
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -49,6 +50,9 @@ func tellsChildren() bool { return false }
 func becomeSubreaper() bool { return false }
 
 func adopted() []int { return nil }
+
+// handles cannot tell: it says that a process may.
+func handles(int, syscall.Signal) bool { return true }
 
 // environment is not told of other processes.
 func environment(int, string) string { return "" }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -168,6 +169,24 @@ func arguments(pid int) string {
 func name(pid int) string {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	return strings.ToValidUTF8(strings.TrimSpace(string(text)), "\uFFFD")
+}
+
+// handles reports whether a process catches or ignores a signal.
+func handles(pid int, sig syscall.Signal) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(line, ":")
+		if name != "SigIgn" && name != "SigCgt" {
+			continue
+		}
+		if set, err := strconv.ParseUint(strings.TrimSpace(value), 16, 64); err != nil || set>>(sig-1)&1 == 1 {
+			return true
+		}
+	}
+	return false
 }
 
 func becomeSubreaper() bool {

@@ -1,0 +1,14 @@
+package shared
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+)
+
+// isStopped reports whether a process is stopped, by a signal or a debugger.
+func isStopped(pid int) bool {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	state := bytes.LastIndexByte(text, ')') + 2 // behind a name that may hold anything
+	return state < len(text) && (text[state] == 'T' || text[state] == 't')
+}
