@@ -14,7 +14,11 @@ type Spool struct {
 	file *os.File // nil: none yet
 	end  int64    // of what was written
 	next int64    // position of the next read
+	back int64    // what is before was given back to the disk
 }
+
+// spoolStep is how much is given back to the disk at a time.
+const spoolStep = 16 << 20
 
 var errSpoolFull = errors.New("no more may wait on disk")
 
@@ -47,6 +51,10 @@ func (s *Spool) Write(p []byte) (int, error) {
 func (s *Spool) Read(p []byte) (int, error) {
 	n, err := s.file.ReadAt(p, s.next)
 	s.next += int64(n)
+	if size := s.next - s.back; size >= spoolStep && punchHole(s.file, s.back, size) {
+		s.logs.giveBack(int(size))
+		s.back = s.next
+	}
 	return n, err
 }
 
@@ -55,8 +63,8 @@ func (s *Spool) Reset() {
 	if s.file != nil {
 		_ = s.file.Truncate(0)
 	}
-	s.logs.giveBack(int(s.end))
-	s.end, s.next = 0, 0
+	s.logs.giveBack(int(s.end - s.back))
+	s.end, s.next, s.back = 0, 0, 0
 }
 
 // Close gives the disk back.

@@ -1,0 +1,44 @@
+package output
+
+import (
+	"bytes"
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What was read is given back: the bound is on what waits.
+func TestSpoolHoldsWhatWaits(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux gives back the front of a file")
+	}
+	dir := t.TempDir()
+	logs := NewLogs(LogsConfig{Dir: dir, MaxSessionBytes: 2 * spoolStep})
+	defer logs.Close()
+	s := logs.NewSpool()
+	defer s.Close()
+	block, got := make([]byte, 1<<20), make([]byte, 1<<20)
+	for i := range 100 {
+		block[0] = byte(i)
+		_, err := s.Write(block)
+		require.NoError(t, err)
+		_, err = s.Read(got)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(block, got))
+	}
+	var err error
+	written := 0
+	for ; err == nil; written++ {
+		_, err = s.Write(block)
+	}
+	assert.GreaterOrEqual(t, written, 16)
+	assert.LessOrEqual(t, written, 2*spoolStep>>20)
+	s.Reset()
+	assert.EqualValues(t, 2*spoolStep, logs.left.Load(), "everything is given back")
+	names, err := os.ReadDir(logs.Folder())
+	require.NoError(t, err)
+	assert.Len(t, names, 1, "the file has no name")
+}
