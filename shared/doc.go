@@ -10,6 +10,9 @@
 // crashes:
 //
 //	bash, err := shared.Launch(ctx, shared.LaunchConfig{Path: "bin/bash-plugin"})
+//	if err != nil {
+//		return err
+//	}
 //	defer bash.Close()
 //	result, err := bash.Execute(ctx, shared.ExecuteRequest{Command: "make test"})
 //

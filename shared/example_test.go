@@ -5,11 +5,15 @@ import (
 	"fmt"
 	"log"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
 )
@@ -92,4 +96,119 @@ func Example_server() {
 	// Output:
 	// running true
 	// killed kill
+}
+
+// parrot is a Bash that only repeats its commands.
+type parrot struct{ shared.Bash }
+
+func (parrot) Execute(_ context.Context, req shared.ExecuteRequest) (*shared.Result, error) {
+	return &shared.Result{Command: req.Command, Status: shared.StatusCompleted, Stdout: shared.Output{Content: req.Command}}, nil
+}
+
+// A Bash of your own is a plugin when the main function of its program calls
+// plugin.Serve; here parrot{} repeats each command. ServeConfig.Test makes the
+// example plugin and host in one process: a real plugin leaves it out, and a
+// real host calls Launch. One that runs commands is in testdata/altplugin.
+func ExamplePlugin() {
+	ctx, stop := context.WithCancel(context.Background())
+	serving, over := make(chan *plugin.ReattachConfig), make(chan struct{})
+	go plugin.Serve(&plugin.ServeConfig{
+		HandshakeConfig: shared.Handshake,
+		Plugins:         plugin.PluginSet{shared.PluginName: &shared.Plugin{Impl: parrot{}}},
+		Logger:          hclog.NewNullLogger(),
+		Test:            &plugin.ServeTestConfig{Context: ctx, ReattachConfigCh: serving, CloseCh: over},
+	})
+	defer func() { stop(); <-over }()
+
+	host := plugin.NewClient(&plugin.ClientConfig{
+		HandshakeConfig: shared.Handshake,
+		Plugins:         shared.Plugins,
+		Reattach:        <-serving,
+		Logger:          hclog.NewNullLogger(),
+	})
+	defer host.Kill()
+	protocol, err := host.Client()
+	if err != nil {
+		log.Fatal(err)
+	}
+	dispensed, err := protocol.Dispense(shared.PluginName)
+	if err != nil {
+		log.Fatal(err)
+	}
+	result, err := dispensed.(shared.Bash).Execute(ctx, shared.ExecuteRequest{Command: "hello"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(result.Stdout.Content, result.Status)
+	// Output: hello completed
+}
+
+// The plugin in testdata/altplugin keeps of the contract what it says it keeps.
+func TestAltplugin(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "altplugin")
+	goTool(t, ".", "build", "-o", path, "./testdata/altplugin")
+	bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: path})
+	require.NoError(t, err)
+	defer bash.Close()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+
+	t.Run("directory, environment, both streams", func(t *testing.T) {
+		before := time.Now()
+		r := execute(t, bash, shared.ExecuteRequest{Command: `pwd; printf '\033[31m%s\033[0m' "$X" >&2; sleep 0.1`, Dir: dir, Env: []string{"X=red"}})
+		assert.Equal(t, shared.Output{Content: dir + "\n", TotalLines: 1, TotalBytes: int64(len(dir)) + 1, OutputLines: 1, OutputBytes: len(dir) + 1}, r.Stdout)
+		assert.Equal(t, shared.Output{Content: "red", TotalLines: 1, TotalBytes: 3, OutputLines: 1, OutputBytes: 3}, r.Stderr)
+		assert.Equal(t, shared.StatusCompleted, r.Status)
+		assert.Equal(t, dir, r.Dir)
+		assert.Positive(t, r.PID)
+		assert.WithinRange(t, r.Started, before.Add(-time.Millisecond), time.Now())
+		assert.GreaterOrEqual(t, r.Duration, 100*time.Millisecond)
+	})
+	t.Run("a signal from elsewhere", func(t *testing.T) {
+		r := run(t, bash, "kill -TERM $$")
+		assert.Equal(t, []any{shared.StatusFailed, shared.Cause(""), 143, "SIGTERM"}, []any{r.Status, r.Cause, r.ExitCode, r.Signal})
+	})
+	t.Run("timeout", func(t *testing.T) {
+		r := execute(t, bash, shared.ExecuteRequest{Command: "echo begun; sleep 1000 | cat", Timeout: 500 * time.Millisecond})
+		assert.Equal(t, []any{shared.StatusKilled, shared.CauseTimeout, 137, "SIGKILL"}, []any{r.Status, r.Cause, r.ExitCode, r.Signal})
+		assert.Equal(t, "begun\n", r.Stdout.Content)
+	})
+	t.Run("cancel", func(t *testing.T) {
+		ctx, cancel := cancelable(t)
+		ready := filepath.Join(t.TempDir(), "ready")
+		running := startExecute(ctx, bash, shared.ExecuteRequest{Command: "echo begun; sleep 1000 & echo $$ $! >" + ready + "; wait"})
+		pids := numbers(t, awaitFile(t, ready))
+		cancel()
+		done := await(t, running)
+		require.NoError(t, done.err)
+		assert.Equal(t, []any{shared.StatusKilled, shared.CauseCancel, 137}, []any{done.result.Status, done.result.Cause, done.result.ExitCode})
+		assert.Equal(t, "begun\n", done.result.Stdout.Content)
+		awaitDeath(t, pids...)
+
+		r, err := bash.Execute(ctx, shared.ExecuteRequest{Command: "true"})
+		require.NoError(t, err)
+		assert.Equal(t, []any{0, shared.StatusKilled, shared.CauseCancel, -1}, []any{r.PID, r.Status, r.Cause, r.ExitCode})
+	})
+	t.Run("what it refuses", func(t *testing.T) {
+		for _, req := range []shared.ExecuteRequest{{Mode: shared.ModeBackground}, {Merge: true}, {Limits: shared.Limits{MaxLines: 5}}, {Timeout: -1}} {
+			_, err := bash.Execute(t.Context(), req)
+			requireCode(t, err, shared.ErrInvalid)
+		}
+		_, err := bash.Execute(t.Context(), shared.ExecuteRequest{Command: "true", Dir: "/no/such/dir"})
+		requireCode(t, err, shared.ErrStart)
+	})
+	t.Run("no jobs", func(t *testing.T) {
+		assert.Empty(t, check(t, bash, shared.CheckRequest{PID: shared.AllJobs}).Jobs)
+		assert.Empty(t, kill(t, bash, shared.AllJobs).Jobs)
+		_, err := bash.Kill(t.Context(), shared.KillRequest{PID: 7})
+		requireCode(t, err, shared.ErrNotFound)
+	})
+	t.Run("close ends what runs", func(t *testing.T) {
+		ready := filepath.Join(t.TempDir(), "ready")
+		running := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: "echo $$ >" + ready + "; sleep 1000"})
+		pids := append(numbers(t, awaitFile(t, ready)), bash.PluginPID())
+		require.NoError(t, bash.Close())
+		awaitDeath(t, pids...)
+		requireErrorIsOneOf(t, await(t, running).err, shared.ErrClosed, shared.ErrCrashed)
+	})
 }

@@ -31,8 +31,9 @@ type Reattach struct {
 }
 
 // reattachment returns what the environment asks for, nil where it does not.
-func reattachment() (*Reattach, error) {
-	value := os.Getenv(ReattachName)
+func reattachment() (*Reattach, error) { return parseReattach(os.Getenv(ReattachName)) }
+
+func parseReattach(value string) (*Reattach, error) {
 	if value == "" {
 		return nil, nil
 	}

@@ -41,13 +41,21 @@ func tails(r *shared.Result) string {
 }
 
 func extent(o shared.Output) string {
-	switch {
-	case !o.Truncated:
+	if !o.Truncated {
 		return ""
-	case o.LastLinePartial:
-		return fmt.Sprintf(" (last %d of %d bytes)", o.OutputBytes, o.TotalBytes)
 	}
-	return fmt.Sprintf(" (last %d of %d lines)", o.OutputLines, o.TotalLines)
+	return " (" + amount(o) + ")"
+}
+
+// amount says how much of a stream is shown.
+func amount(o shared.Output) string {
+	switch {
+	case o.LastLinePartial:
+		return "last " + count(o.OutputBytes, "byte")
+	case o.Truncated:
+		return "last " + count(o.OutputLines, "line")
+	}
+	return count(o.OutputLines, "line")
 }
 
 func exitCode(r *shared.Result) string {

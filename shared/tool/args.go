@@ -77,13 +77,12 @@ func (ps parameters) complete(args arguments) error {
 	return nil
 }
 
-// parse checks a valid JSON value. A null that stands for nothing is nil.
+// parse checks a valid JSON value. It is nil for a null where nothing is needed:
+// models send one for what they leave out.
 func (p parameter) parse(value []byte) (any, error) {
 	switch given := kindOf(value); {
-	case given == "null" && p.nullable:
-		return nil, nil
 	case given == "null" && !p.required:
-		return nil, fmt.Errorf("%s is null: give %s, or leave it out", p.name, p.article())
+		return nil, nil
 	case given != string(p.kind) && (given != "number" || p.kind != integerKind):
 		return nil, fmt.Errorf("%s is %s: give %s", p.name, describe(value), p.article())
 	}

@@ -83,7 +83,6 @@ func TestMalformedTimeouts(t *testing.T) {
 			{"beyond int64", `{"command":"ls","timeout":9223372036854775808}`, "timeout is 9223372036854775808: give a number from 0 to 86400000"},
 			{"beyond floats", `{"command":"ls","timeout":1e999}`, "timeout is 1e999: give a number from 0 to 86400000"},
 			{"beyond floats, below", `{"command":"ls","timeout":-1e999}`, "timeout is -1e999: give a number from 0 to 86400000"},
-			{"null", `{"command":"ls","timeout":null}`, "timeout is null: give an integer, or leave it out"},
 		})
 	}
 	for _, dialect := range []tool.Dialect{tool.CheckPID, tool.TaskID, tool.BashID} {
@@ -109,15 +108,12 @@ func TestMalformedCallsOfEachDialect(t *testing.T) {
 		{"timeout of a check", `{"check_pid":5,"timeout":5}`, "timeout goes with command only: leave it out"},
 		{"every job", `{"kill_pid":-1}`, "kill_pid is -1: give a number from 1 to 2147483647"},
 		{"pid 0", `{"check_pid":0}`, "check_pid is 0: give a number from 1 to 2147483647"},
-		{"pid null", `{"check_pid":null}`, "check_pid is null: give an integer, or leave it out"},
 		{"pid a string", `{"check_pid":"5"}`, `check_pid is the string "5": give an integer`},
-		{"command null", `{"command":null}`, "command is null: give a string, or leave it out"},
 	})
 	refused(t, tool.Mode, "bash", []refusal{
 		{"no command", `{"mode":"slow"}`, "command is missing"},
 		{"command null", `{"command":null}`, "command is null: give a string"},
 		{"unknown mode", `{"command":"ls","mode":"fast"}`, `mode is "fast": give one of default, slow, background`},
-		{"mode null", `{"command":"ls","mode":null}`, "mode is null: give a string, or leave it out"},
 		{"another dialect's", `{"command":"ls","timeout":5}`, `there is no argument "timeout"`},
 	})
 	for _, dialect := range []tool.Dialect{tool.TaskID, tool.BashID} {
@@ -125,7 +121,6 @@ func TestMalformedCallsOfEachDialect(t *testing.T) {
 			{"no command", `{"run_in_background":true}`, "command is missing"},
 			{"flag a string", `{"command":"ls","run_in_background":"true"}`, `run_in_background is the string "true": give a boolean`},
 			{"flag a number", `{"command":"ls","run_in_background":1}`, "run_in_background is the number 1: give a boolean"},
-			{"flag null", `{"command":"ls","run_in_background":null}`, "run_in_background is null: give a boolean, or leave it out"},
 		})
 	}
 	for dialect, id := range map[tool.Dialect]string{tool.TaskID: "task_id", tool.BashID: "bash_id"} {
@@ -171,6 +166,35 @@ func TestWellFormedArguments(t *testing.T) {
 		assert.False(t, answer.IsError, answer.Text)
 		assert.Equal(t, want, bash.requests[0].(shared.ExecuteRequest).Command)
 	}
+}
+
+// Models send null for what they leave out.
+func TestNullIsAsGoodAsAbsent(t *testing.T) {
+	for dialect, pairs := range map[tool.Dialect]map[string]string{
+		tool.CheckPID: {
+			`{"command":"ls","timeout":null,"check_pid":null,"kill_pid":null}`: `{"command":"ls"}`,
+			`{"command":null,"timeout":null,"check_pid":7,"kill_pid":null}`:    `{"check_pid":7}`,
+			`{"command":null,"timeout":null,"check_pid":null,"kill_pid":7}`:    `{"kill_pid":7}`,
+		},
+		tool.Mode:   {`{"command":"ls","mode":null}`: `{"command":"ls"}`},
+		tool.TaskID: {`{"command":"ls","timeout":null,"run_in_background":null}`: `{"command":"ls"}`},
+		tool.BashID: {`{"command":"ls","timeout":null,"run_in_background":null}`: `{"command":"ls"}`},
+	} {
+		for nulls, without := range pairs {
+			var requests [2][]any
+			for i, arguments := range []string{nulls, without} {
+				bash := new(fake)
+				newTools(t, dialect, bash).Call(t.Context(), tool.Call{Name: "bash", Arguments: []byte(arguments)})
+				requests[i] = bash.requests
+			}
+			assert.Len(t, requests[0], 1, nulls)
+			assert.Equal(t, requests[1], requests[0], nulls)
+		}
+	}
+	refused(t, tool.CheckPID, "bash", []refusal{
+		{"all null", `{"command":null,"timeout":null,"check_pid":null,"kill_pid":null}`, "one of command, check_pid, or kill_pid is required"},
+		{"null and a value", `{"command":"ls","timeout":null,"timeout":5}`, "timeout is given twice"},
+	})
 }
 
 // Whatever the arguments, a call is either refused with nothing run, or runs

@@ -83,7 +83,7 @@ func (d checkPID) run(ctx context.Context, args arguments, live io.Writer) Answe
 	case r.Status == shared.StatusRunning:
 		head := fmt.Sprintf("Command backgrounded after %s (pid %d).", seconds(req.Timeout), r.PID)
 		lines := append(logs(r), "Use check_pid or kill_pid to manage.")
-		return Answer{Text: bracket(head, tails(r), lines...), Result: r}
+		return Answer{Text: bracket(head, tails(r), lines...) + omissions(r), Result: r}
 	}
 	manage := fmt.Sprintf("Use check_pid or kill_pid with %d to manage.", r.PID)
 	return Answer{Text: account(r, req.Timeout, manage), IsError: r.Status != shared.StatusCompleted, Result: r}
@@ -103,7 +103,7 @@ func (d checkPID) checkPID(ctx context.Context, pid int) Answer {
 		if fresh == "" {
 			head += " No new output since last check."
 		}
-		return Answer{Text: bracket(head, fresh, logs(r)...), Result: r}
+		return Answer{Text: bracket(head, fresh, logs(r)...) + omissions(r), Result: r}
 	}
 	head := fmt.Sprintf("Process %d exited with code %s.", pid, exitCode(r))
 	return Answer{Text: d.final(head, r), IsError: r.Status != shared.StatusCompleted, Result: r}
@@ -113,16 +113,6 @@ func (d checkPID) checkPID(ctx context.Context, pid int) Answer {
 func news(r *shared.Result) string {
 	return section("New output since last check ("+amount(r.Stdout)+"):", r.Stdout.Content) +
 		section("New stderr since last check ("+amount(r.Stderr)+"):", r.Stderr.Content)
-}
-
-func amount(o shared.Output) string {
-	switch {
-	case o.LastLinePartial:
-		return "last " + count(o.OutputBytes, "byte")
-	case o.Truncated:
-		return "last " + count(o.OutputLines, "line")
-	}
-	return count(o.OutputLines, "line")
 }
 
 func (d checkPID) killPID(ctx context.Context, pid int) Answer {
@@ -148,7 +138,7 @@ func (checkPID) final(head string, r *shared.Result) string {
 	if len(r.Leftover) > 0 {
 		head += " Still running: " + leftover(r.Leftover) + "."
 	}
-	return bracket(head, tails(r), logs(r)...)
+	return bracket(head, tails(r), logs(r)...) + omissions(r)
 }
 
 func (checkPID) failed(what string, pid int, err error) Answer {

@@ -28,7 +28,7 @@ Before using this tool:
 
 Notes:
 - Command argument required
-- Optional timeout in milliseconds (max 600000ms / 10 minutes), default 30 minutes, cut to the maximum
+- Optional timeout in milliseconds (max 600000ms / 10 minutes), default 30 minutes, cut to the maximum. In the background there is none, unless run_in_background=true and a timeout are given
 - IMPORTANT: Avoid search commands like ` + "`find` and `grep`" + `. Use grep and glob tools instead
 - Avoid read tools like ` + "`cat`, `head`, `tail`, `ls`. Use `read` and `ls`" + ` tools
 - For ` + "`grep`, use ripgrep at `rg`" + ` (pre-installed)

@@ -18,6 +18,9 @@
 // call of the model goes to Call, and the Answer goes back:
 //
 //	tools, err := tool.New(tool.BashID, bash, tool.Options{})
+//	if err != nil {
+//		return err
+//	}
 //	defer tools.Close()
 //	request.Tools = tools.Definitions()
 //	...

@@ -22,7 +22,7 @@ type parameter struct {
 	name, description string
 	kind              kind
 	required          bool
-	nullable          bool               // null means that it is left out
+	nullable          bool               // the schema has null, which is accepted wherever nothing is required
 	enum              []string           // nil: any string
 	text              func(string) error // nil: any string
 	min, max          int64              // of an integer

@@ -164,9 +164,22 @@ func TestManualTesting(t *testing.T) {
 	t.Run("Test bash_output tool", func(t *testing.T) {
 		answer := a.use("bash_output", args{"task_id": id})
 		assert.Regexp(t, `^Command: sleep 10\nStatus: running\nPID: \d+\nCreated: \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\n\nOutput:\n\(no output yet\)$`, answer.Text)
+		assert.False(t, a.use("kill_bash", args{"task_id": id}).IsError)
+	})
+	t.Run("Test automatic background detection", func(t *testing.T) {
+		script := "#!/bin/sh\necho \"> $*\"; exec sleep 1000\n"
+		require.NoError(t, os.WriteFile(filepath.Join(a.dir, "npm"), []byte(script), 0o700))
+		answer := a.runs("PATH=.:$PATH npm run dev")
+		assert.False(t, answer.IsError)
+		assert.GreaterOrEqual(t, answer.Result.Duration, 2*time.Second)
+		assert.Regexp(t, `^Command has been moved to background execution\.\nTask ID: task_\w+\n(.*\n)+Initial output:\n> run dev\n`, answer.Text)
+		id = answer.ID
 	})
 	t.Run("Test kill_bash tool", func(t *testing.T) {
-		assert.False(t, a.use("kill_bash", args{"task_id": id}).IsError)
+		answer := a.use("kill_bash", args{"task_id": id})
+		assert.False(t, answer.IsError)
+		assert.Equal(t, "Successfully terminated task "+id+" (PATH=.:$PATH npm run dev)", answer.Text)
+		assert.False(t, alive(answer.Result.PID))
 	})
 }
 

@@ -94,9 +94,10 @@ func TestTextOfCheckPIDExecute(t *testing.T) {
 		{"backgrounded", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1, Stdout: logged, Stderr: logged2},
 			"[Command backgrounded after 1.5s (pid 7).\n\nstdout:\nout\n\nstderr:\nerr\n\nFull output: /log/1.stdout.log (stdout), /log/1.stderr.log (stderr)\nUse check_pid or kill_pid to manage.]", false},
 		{"backgrounded, truncated", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1, Stdout: cutLines},
-			"[Command backgrounded after 1.5s (pid 7).\n\nstdout (last 2 of 8500 lines):\nb\nc\n\nFull output: /log/1.stdout.log\nUse check_pid or kill_pid to manage.]", false},
+			"[Command backgrounded after 1.5s (pid 7).\n\nstdout (last 2 lines):\nb\nc\n\nFull output: /log/1.stdout.log\nUse check_pid or kill_pid to manage.]\n[stdout: Showing last 2 of 8500 lines. Full output: /log/1.stdout.log]", false},
 		{"backgrounded, one log incomplete", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1, Stdout: cutLine, Stderr: broke(logged2, "/log/2", "disk full")},
-			"[Command backgrounded after 1.5s (pid 7).\n\nstdout (last 3 of 99999 bytes):\nzzz\n\nstderr:\nerr\n\nFull output: /log/1.stdout.log\nFull output file may be incomplete: /log/2 (disk full)\nUse check_pid or kill_pid to manage.]", false},
+			"[Command backgrounded after 1.5s (pid 7).\n\nstdout (last 3 bytes):\nzzz\n\nstderr:\nerr\n\nFull output: /log/1.stdout.log\nFull output file may be incomplete: /log/2 (disk full)\nUse check_pid or kill_pid to manage.]\n" +
+				"[stdout: Showing last 3 of 99999 bytes, the end of a long line. Full output: /log/1.stdout.log]", false},
 		{"backgrounded, silent, no log", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1},
 			"[Command backgrounded after 1.5s (pid 7).\n\nUse check_pid or kill_pid to manage.]", false},
 	})
@@ -107,11 +108,12 @@ func TestTextOfCheckPIDCheck(t *testing.T) {
 		{"running", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1, Stdout: logged},
 			"[Process 7 still running.\n\nNew output since last check (1 line):\nout\n\nFull output: /log/1.stdout.log]", false},
 		{"running, truncated", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1, Stdout: cutLines, Stderr: cutLine},
-			"[Process 7 still running.\n\nNew output since last check (last 2 lines):\nb\nc\n\nNew stderr since last check (last 3 bytes):\nzzz\n\nFull output: /log/1.stdout.log (stdout), /log/1.stdout.log (stderr)]", false},
+			"[Process 7 still running.\n\nNew output since last check (last 2 lines):\nb\nc\n\nNew stderr since last check (last 3 bytes):\nzzz\n\nFull output: /log/1.stdout.log (stdout), /log/1.stdout.log (stderr)]\n" +
+				"[stdout: Showing last 2 of 8500 lines. Full output: /log/1.stdout.log]\n[stderr: Showing last 3 of 99999 bytes, the end of a long line. Full output: /log/1.stdout.log]", false},
 		{"running, nothing new", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1},
 			"[Process 7 still running. No new output since last check.]", false},
 		{"exited", shared.Result{PID: 7, Status: shared.StatusCompleted, Stdout: cutLines},
-			"[Process 7 exited with code 0.\n\nstdout (last 2 of 8500 lines):\nb\nc\n\nFull output: /log/1.stdout.log]", false},
+			"[Process 7 exited with code 0.\n\nstdout (last 2 lines):\nb\nc\n\nFull output: /log/1.stdout.log]\n[stdout: Showing last 2 of 8500 lines. Full output: /log/1.stdout.log]", false},
 		{"failed", shared.Result{PID: 7, Status: shared.StatusFailed, ExitCode: 137, Signal: "SIGKILL", Stdout: logged},
 			"[Process 7 exited with code 137 (SIGKILL).\n\nstdout:\nout\n\nFull output: /log/1.stdout.log]", true},
 		{"leftover", shared.Result{PID: 7, Status: shared.StatusCompleted, Leftover: left[:1]},

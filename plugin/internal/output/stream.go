@@ -29,8 +29,7 @@ type StreamConfig struct {
 }
 
 // Stream is one output stream of a command, from raw bytes to what Results
-// show of it. One goroutine at a time may call Write and Close; everything
-// else is safe at any time.
+// show of it. It is safe for concurrent use.
 type Stream struct {
 	cfg StreamConfig
 

@@ -1,0 +1,169 @@
+package shared_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
+)
+
+// troubles are the messages in the README's table of what keeps a plugin from
+// starting.
+func troubles(t *testing.T) []string {
+	t.Helper()
+	_, section, found := strings.Cut(readFile(t, "../README.md"), "\n## When the plugin does not start\n")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\n## ")
+	var messages []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `(.+?)` \\| .+ \\|$").FindAllStringSubmatch(section, -1) {
+		messages = append(messages, row[1])
+	}
+	return messages
+}
+
+// trouble is a configuration that keeps a plugin from starting, and makes what
+// it needs for that.
+type trouble func(*testing.T) shared.LaunchConfig
+
+// Each row's failure is provoked, and Launch says what stands there.
+func TestTroubleshootingTable(t *testing.T) {
+	dir := t.TempDir()
+	plain := filepath.Join(dir, "plain")
+	require.NoError(t, os.WriteFile(plain, []byte("no program\n"), 0o600))
+	binary := filepath.Join(dir, "binary")
+	require.NoError(t, os.WriteFile(binary, []byte("\x7fELF is not enough"), 0o700))
+	lost := filepath.Join(dir, "lost")
+	require.NoError(t, os.WriteFile(lost, []byte("#!/no/such/interpreter\n"), 0o700))
+	path := func(path string) trouble {
+		return func(*testing.T) shared.LaunchConfig { return shared.LaunchConfig{Path: path} }
+	}
+	config := func(cfg shared.LaunchConfig) trouble {
+		return func(*testing.T) shared.LaunchConfig { return cfg }
+	}
+	reattach := func(value func(*testing.T) string) trouble {
+		return func(t *testing.T) shared.LaunchConfig {
+			t.Setenv(shared.ReattachName, value(t))
+			return shared.LaunchConfig{Path: pluginPath}
+		}
+	}
+	nowhere := func(cfg shared.LaunchConfig) trouble {
+		return func(t *testing.T) shared.LaunchConfig {
+			gone := t.TempDir()
+			t.Chdir(gone)
+			require.NoError(t, os.Remove(gone))
+			return cfg
+		}
+	}
+
+	provoke := map[string]trouble{
+		"there is no plugin at PATH":                                                    path("/no/such/plugin"),
+		"cannot look at the plugin: …":                                                  path(plain + "/plugin"),
+		"PATH is a directory":                                                           path(dir),
+		"PATH is not executable":                                                        path(plain),
+		"the checksum of PATH is not LaunchConfig.SHA256":                               config(shared.LaunchConfig{Path: pluginPath, SHA256: make([]byte, 32)}),
+		"cannot start the plugin PATH: … exec format error":                             path(binary),
+		"cannot start the plugin PATH: fork/exec … no such file or directory":           path(lost),
+		"cannot start the plugin PATH: dial …":                                          path(script(t, "echo '1|1|unix|/tmp/none|netrpc|'; exec sleep 1000")),
+		"cannot start the plugin PATH: …":                                               path(script(t, "echo '9|1|unix|/tmp/none|netrpc|'; exec sleep 1000")),
+		"PATH cannot start, or is not a go-plugin plugin for this contract; it says: …": config(shared.LaunchConfig{Path: pluginPath, Env: []string{"TMPDIR=/no/such/dir"}}),
+		"PATH is not a go-plugin plugin for this contract":                              path("/bin/true"),
+		"PATH is a plugin, but not over net/rpc: …":                                     path(script(t, "echo '1|1|unix|/tmp/none|grpc|'; exec sleep 1000")),
+		"PATH speaks another version of the contract than this host (N)":                path(script(t, "echo '1|99|unix|/tmp/none|netrpc|'; exec sleep 1000")),
+		"PATH did not get ready within N":                                               path(script(t, "exec sleep 1000")),
+
+		"BASH_PLUGIN_REATTACH is not what bash-plugin -debug prints (…)": reattach(func(*testing.T) string { return "{" }),
+		"BASH_PLUGIN_REATTACH is of a plugin that speaks … with version N of the contract": reattach(func(*testing.T) string {
+			return shared.Reattach{Protocol: "netrpc", Version: 99}.String()
+		}),
+		"no plugin serves where BASH_PLUGIN_REATTACH says (…)": reattach(func(*testing.T) string {
+			return shared.Reattach{Protocol: "netrpc", Version: 1, Network: "unix", Addr: filepath.Join(dir, "none")}.String()
+		}),
+		"the plugin of BASH_PLUGIN_REATTACH (pid N) does not answer within N": reattach(heldPlugin),
+
+		"LaunchConfig.Path is empty":                                           path(""),
+		"LaunchConfig.Dir DIR is not a directory that exists":                  config(shared.LaunchConfig{Path: pluginPath, Dir: plain}),
+		"LaunchConfig.SHA256 has N bytes":                                      config(shared.LaunchConfig{Path: pluginPath, SHA256: make([]byte, 64)}),
+		"LaunchConfig.MaxLogBytes and MaxSessionLogBytes must not be negative": config(shared.LaunchConfig{Path: pluginPath, MaxLogBytes: -1}),
+		"LaunchConfig.StartTimeout is N":                                       config(shared.LaunchConfig{Path: pluginPath, StartTimeout: -time.Second}),
+		"LaunchConfig.Env has …: use KEY=VALUE":                                config(shared.LaunchConfig{Path: pluginPath, Env: []string{"KEY"}}),
+		"LaunchConfig.Env[N] has a NUL byte":                                   config(shared.LaunchConfig{Path: pluginPath, Env: []string{"KEY=\x00"}}),
+		"LaunchConfig.DropEnv has …":                                           config(shared.LaunchConfig{Path: pluginPath, DropEnv: []string{"[A"}}),
+		"cannot find PATH: …":                                                  nowhere(shared.LaunchConfig{Path: "plugin"}),
+		"cannot find the working directory: …":                                 nowhere(shared.LaunchConfig{Path: pluginPath}),
+		"cannot find LaunchConfig.LogDir: …":                                   nowhere(shared.LaunchConfig{Path: pluginPath, Dir: dir, LogDir: "logs"}),
+	}
+	messages := troubles(t)
+	for _, message := range messages {
+		require.Contains(t, provoke, message, "nobody has seen this failure")
+	}
+	assert.Len(t, messages, len(provoke), "the README does not list every failure")
+
+	for _, message := range messages {
+		t.Run(message, func(t *testing.T) {
+			cfg := provoke[message](t)
+			if cfg.StartTimeout == 0 {
+				cfg.StartTimeout = time.Second
+			}
+			bash, err := shared.Launch(t.Context(), cfg)
+			assert.Nil(t, bash)
+			requireErrorIsOneOf(t, err, shared.ErrStart, shared.ErrInvalid)
+			assert.Regexp(t, begins(message, cfg.Path, cfg.Dir), err.Error())
+		})
+	}
+}
+
+// begins matches what begins with a message of the README, about this path and
+// directory.
+func begins(message, path, dir string) *regexp.Regexp {
+	const word = `\b(PATH|DIR|N)\b|…`
+	return regexp.MustCompile("^" + regexp.MustCompile(word).ReplaceAllStringFunc(regexp.QuoteMeta(message), func(placeholder string) string {
+		switch placeholder {
+		case "PATH":
+			return regexp.QuoteMeta(path)
+		case "DIR":
+			return regexp.QuoteMeta(strconv.Quote(dir))
+		case "N":
+			return `-?\d[\d.a-zµ]*`
+		}
+		return ".+"
+	}))
+}
+
+// heldPlugin says where something listens that never answers, as under a
+// debugger.
+func heldPlugin(t *testing.T) string {
+	t.Helper()
+	socket := filepath.Join(shortDir(t), "s")
+	listener, err := net.Listen("unix", socket)
+	require.NoError(t, err)
+	t.Cleanup(func() { listener.Close() })
+	return shared.Reattach{Protocol: "netrpc", Version: 1, PID: os.Getpid(), Network: "unix", Addr: socket}.String()
+}
+
+// Whatever message stands in the code has a row.
+func TestTroubleshootingTableIsComplete(t *testing.T) {
+	format := regexp.MustCompile(`(?:launchError\([\w.]+, |Error\{CodeInvalid, (?:fmt\.Sprintf\()?)"((?:[^"\\]|\\.)+)"`)
+	example := strings.NewReplacer("%q", strconv.Quote("/dir"), "%d", "1", "within %v", "within 1s", "is %v", "is 1s", "%v", "why",
+		"%s is not what", shared.ReattachName+" is not what", "%s is of", shared.ReattachName+" is of", "plugin of %s", "plugin of "+shared.ReattachName,
+		"where %s says", "where "+shared.ReattachName+" says", "%s", "/path")
+	messages := troubles(t)
+	for _, file := range []string{"config.go", "launch.go", "reattach.go"} {
+		found := format.FindAllStringSubmatch(readFile(t, file), -1)
+		require.NotEmpty(t, found)
+		for _, text := range found {
+			said := example.Replace(text[1])
+			listed := slices.ContainsFunc(messages, func(message string) bool { return begins(message, "/path", "/dir").MatchString(said) })
+			assert.True(t, listed, "%s: %s", file, said)
+		}
+	}
+}
