@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -30,6 +31,7 @@ type console struct {
 	ctx    context.Context // its end is the input's
 	chunks <-chan []byte   // the input as it comes; closed at its end
 	typed  []byte          // not used yet
+	escape escape          // that is being typed while a command runs
 	over   bool            // chunks is closed
 
 	// Where there is a terminal:
@@ -50,7 +52,7 @@ func openConsole(ctx context.Context) (*console, error) {
 			return nil, fmt.Errorf("cannot set up the terminal: %w", err)
 		}
 		c.restore = func() { _ = term.Restore(in, state) }
-		c.screen = newScreen(os.Stdout)
+		c.screen = newScreen(os.Stdout, terminalWidth)
 		c.editor = term.NewTerminal(struct {
 			io.Reader
 			io.Writer
@@ -59,6 +61,14 @@ func openConsole(ctx context.Context) (*console, error) {
 	}
 	go read(os.Stdin, chunks) // until the program ends: a read cannot be called back
 	return c, nil
+}
+
+// terminalWidth is that of stdout.
+func terminalWidth() int {
+	if width, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil && width > 0 {
+		return width
+	}
+	return 80
 }
 
 func read(r io.Reader, chunks chan<- []byte) {
@@ -160,13 +170,17 @@ const (
 	rubout        = 127
 )
 
+// typable is the control bytes that can be typed ahead: Ctrl-D too ends a
+// session.
+const typable = "\t\r\n\x04"
+
 // begin starts a command's time, and returns the keys that were pressed ahead.
 func (c *console) begin() []key {
 	if c.isTerminal() {
 		c.screen.begin(time.Now())
 	}
 	ahead := c.typed
-	c.typed = nil
+	c.typed, c.escape = nil, noEscape
 	return c.take(ahead, !c.over)
 }
 
@@ -192,6 +206,9 @@ func (c *console) take(chunk []byte, ok bool) []key {
 
 // press takes one byte. It reports a key.
 func (c *console) press(b byte) (key, bool) {
+	if c.isTerminal() && c.escape.takes(b) {
+		return 0, false
+	}
 	if c.isTerminal() {
 		switch b {
 		case ctrlC, ctrlBackslash:
@@ -206,6 +223,9 @@ func (c *console) press(b byte) (key, bool) {
 		case ctrlU:
 			c.typed = c.typed[:len(c.typed)-len(c.partial())]
 			return 0, false
+		}
+		if b < ' ' && strings.IndexByte(typable, b) < 0 {
+			return 0, false // would edit a line that is not there yet
 		}
 	}
 	if (b == '\n' || b == '\r' && c.isTerminal()) && string(bytes.TrimSpace(c.partial())) == detachLine && c.mayBeKey() {

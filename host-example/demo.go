@@ -17,28 +17,31 @@ func demo(args []string) (int, error) {
 	set := newFlagSet("demo", "[flags]", "A guided tour. Each step fails loudly where it does not hold.")
 	var launch launchFlags
 	launch.register(set)
-	if err := set.Parse(args); err != nil {
-		return usageError, quietly(err)
+	if err := parseFlags(set, args); err != nil {
+		return usageError, err
 	}
 	ctx, stop := interruptible()
 	defer stop(nil)
 	started := time.Now()
 	client, err := launch.launch(ctx)
 	if err != nil {
-		return 1, err
+		return failure(ctx, err)
 	}
 	defer client.Close()
-	fmt.Printf("The plugin runs as process %d, ready after %v.\n", client.PluginPID(), time.Since(started).Round(time.Millisecond))
-	t := &tour{ctx: ctx, bash: client}
+	t := &tour{ctx: ctx, bash: client, out: newOutlet(os.Stdout, brokenPipe(stop))}
+	fmt.Fprintf(t.out, "The plugin runs as process %d, ready after %v.\n", client.PluginPID(), time.Since(started).Round(time.Millisecond))
 	for _, step := range []func(){t.streams, t.failure, t.flood, t.detach, t.leftover, t.cancel, t.crash} {
 		if step(); t.failed != nil {
-			return 1, t.failed
+			return failure(ctx, t.failed)
 		}
 	}
 	if err := client.Close(); err != nil {
 		return 1, err
 	}
-	fmt.Println("\nThe plugin is closed. Every step was as described.")
+	fmt.Fprintln(t.out, "\nThe plugin is closed. Every step was as described.")
+	if err := t.out.failure(); err != nil {
+		return 1, fmt.Errorf("cannot write the tour: %w", err)
+	}
 	return 0, nil
 }
 
@@ -46,17 +49,18 @@ func demo(args []string) (int, error) {
 type tour struct {
 	ctx    context.Context
 	bash   *shared.Client
+	out    *outlet
 	number int
 	failed error
 }
 
 func (t *tour) title(text string) {
 	t.number++
-	fmt.Printf("\n%d. %s\n", t.number, text)
+	fmt.Fprintf(t.out, "\n%d. %s\n", t.number, text)
 }
 
 func (t *tour) execute(req shared.ExecuteRequest) *shared.Result {
-	fmt.Printf("   $ %s\n", req.Command)
+	fmt.Fprintf(t.out, "   $ %s\n", req.Command)
 	r, err := t.bash.Execute(t.ctx, req)
 	return t.show(r, err)
 }
@@ -67,35 +71,35 @@ func (t *tour) show(r *shared.Result, err error) *shared.Result {
 		t.fail("a Result", "an error: "+err.Error())
 		return &shared.Result{}
 	}
-	fmt.Printf("   pid %d, %s", r.PID, r.Status)
+	fmt.Fprintf(t.out, "   pid %d, %s", r.PID, r.Status)
 	if r.Cause != "" {
-		fmt.Printf(" (%s)", r.Cause)
+		fmt.Fprintf(t.out, " (%s)", r.Cause)
 	}
-	fmt.Printf(", exit code %d, %v\n", r.ExitCode, r.Duration.Round(100*time.Microsecond))
+	fmt.Fprintf(t.out, ", exit code %d, %v\n", r.ExitCode, r.Duration.Round(100*time.Microsecond))
 	for _, stream := range []struct {
 		name string
 		out  shared.Output
 	}{{"stdout", r.Stdout}, {"stderr", r.Stderr}} {
-		showOutput(stream.name, stream.out)
+		t.showOutput(stream.name, stream.out)
 	}
 	for _, p := range r.Leftover {
-		fmt.Printf("   left running: %d %s\n", p.PID, p.Command)
+		fmt.Fprintf(t.out, "   left running: %d %s\n", p.PID, p.Command)
 	}
 	return r
 }
 
-func showOutput(name string, out shared.Output) {
+func (t *tour) showOutput(name string, out shared.Output) {
 	lines := strings.Split(strings.TrimSuffix(out.Content, "\n"), "\n")
 	if len(lines) > 3 {
 		lines = append([]string{"…"}, lines[len(lines)-2:]...)
 	}
 	for _, line := range lines {
 		if out.Content != "" {
-			fmt.Printf("   %s: %s\n", name, line)
+			fmt.Fprintf(t.out, "   %s: %s\n", name, line)
 		}
 	}
 	if out.Truncated {
-		fmt.Printf("   %s: last %d of %d lines (%d of %d bytes), all of them in %s\n", name, out.OutputLines, out.TotalLines, out.OutputBytes, out.TotalBytes, out.Path)
+		fmt.Fprintf(t.out, "   %s: last %d of %d lines (%d of %d bytes), all of them in %s\n", name, out.OutputLines, out.TotalLines, out.OutputBytes, out.TotalBytes, out.Path)
 	}
 }
 
@@ -139,10 +143,10 @@ func (t *tour) detach() {
 	if t.failed != nil {
 		return
 	}
-	fmt.Printf("   check %d, waiting for \"listening\"\n", r.PID)
+	fmt.Fprintf(t.out, "   check %d, waiting for \"listening\"\n", r.PID)
 	c := t.show(t.bash.Check(t.ctx, shared.CheckRequest{PID: r.PID, Wait: time.Minute, WaitFor: "listening on"}))
 	t.want(c.Stdout.Content == "listening on :8080\n", "only what is new", c.Stdout.Content)
-	fmt.Printf("   kill %d\n", r.PID)
+	fmt.Fprintf(t.out, "   kill %d\n", r.PID)
 	k := t.show(t.bash.Kill(t.ctx, shared.KillRequest{PID: r.PID}))
 	t.want(k.Status == shared.StatusKilled && syscall.Kill(r.PID, 0) == syscall.ESRCH, "a job that is gone", k)
 }
@@ -154,7 +158,7 @@ func (t *tour) leftover() {
 	if t.failed != nil {
 		return
 	}
-	fmt.Printf("   kill %d\n", r.PID)
+	fmt.Fprintf(t.out, "   kill %d\n", r.PID)
 	t.show(t.bash.Kill(t.ctx, shared.KillRequest{PID: r.PID}))
 	t.want(syscall.Kill(r.Leftover[0].PID, 0) == syscall.ESRCH, "no left-over process", r.Leftover[0].PID)
 }
@@ -163,7 +167,7 @@ func (t *tour) cancel() {
 	t.title("A cancelled call ends the whole tree and returns the output so far")
 	ctx, cancel := context.WithTimeout(t.ctx, 300*time.Millisecond)
 	defer cancel()
-	fmt.Println("   $ echo working; sleep 1000 | sleep 1000")
+	fmt.Fprintln(t.out, "   $ echo working; sleep 1000 | sleep 1000")
 	r := t.show(t.bash.Execute(ctx, shared.ExecuteRequest{Command: `echo working; sleep 1000 | sleep 1000`}))
 	t.want(r.Status == shared.StatusKilled && r.Cause == shared.CauseCancel && r.Stdout.Content == "working\n", "a cancelled command", r)
 }
@@ -177,15 +181,20 @@ func (t *tour) crash() {
 		_, err := t.bash.Execute(t.ctx, shared.ExecuteRequest{Command: "echo started; sleep 1000", Stdout: onFirstWrite(ready)})
 		failed <- err
 	}()
-	<-ready
-	fmt.Printf("   kill -9 %d (the plugin)\n", pid)
+	select {
+	case <-ready:
+	case err := <-failed:
+		t.fail("a command under way", fmt.Sprint("its end: ", err))
+		return
+	}
+	fmt.Fprintf(t.out, "   kill -9 %d (the plugin)\n", pid)
 	t.want(syscall.Kill(pid, syscall.SIGKILL) == nil, "a plugin to kill", pid)
 	err := <-failed
-	fmt.Printf("   the call under way: %v\n", err)
+	fmt.Fprintf(t.out, "   the call under way: %v\n", err)
 	t.want(err != nil, "an error", err)
 	r := t.execute(shared.ExecuteRequest{Command: "echo back again"})
 	t.want(r.Stdout.Content == "back again\n" && t.bash.PluginPID() != pid, "a fresh plugin", r)
-	fmt.Printf("   the plugin runs as process %d now\n", t.bash.PluginPID())
+	fmt.Fprintf(t.out, "   the plugin runs as process %d now\n", t.bash.PluginPID())
 }
 
 // onFirstWrite closes ready when something is written.

@@ -57,6 +57,16 @@ func (s *shell) call(ctx context.Context, args string) error {
 	return s.answer(ctx, tool.Call{Name: name, Arguments: json.RawMessage(arguments)})
 }
 
+// pressInCall ends a call with Ctrl-C. What happens to a command that goes on is
+// the dialect's to say, so that there is no other way to the background.
+func (s *shell) pressInCall(_ context.Context, k key, stop func()) {
+	if k == keyDetach {
+		fmt.Fprintln(s.err, "[with a dialect a command cannot be detached: it goes on; Ctrl-C ends it]")
+		return
+	}
+	stop()
+}
+
 // answer prints what the model would get. Ctrl-C cancels the call.
 func (s *shell) answer(ctx context.Context, c tool.Call) error {
 	var a tool.Answer
@@ -64,7 +74,7 @@ func (s *shell) answer(ctx context.Context, c tool.Call) error {
 	_, _ = s.attend(ctx, ahead, func(ctx context.Context) (*shared.Result, error) {
 		a = s.tools.Call(ctx, c)
 		return nil, nil
-	}, stopCall)
+	}, s.pressInCall)
 	s.console.end()
 	s.note(a.Result)
 	fmt.Fprintln(s.out, strings.TrimSuffix(a.Text, "\n"))

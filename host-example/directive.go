@@ -21,7 +21,7 @@ func directives() []directive {
 		{":check", "PID", "a job's state, and its output since the last look", (*shell).check},
 		{":wait", "PID [REGEXP]", "wait until a job's output matches, or bash has ended; Ctrl-C stops the waiting", (*shell).wait},
 		{":kill", "PID|all", "end a job and all it started", (*shell).killJob},
-		{":detach", "", "while a command runs (or Ctrl-Z): let it go on in the background", (*shell).detach},
+		{":detach", "", "while a command runs (or Ctrl-Z): let it go on in the background; not with a dialect", (*shell).detach},
 		{":cd", "[DIR]", "show or choose where commands start; each has a fresh bash, so that cd does not last", (*shell).cd},
 		{":dialect", "[NAME|off]", "show or choose a dialect: commands become calls of its tools, and you see what a model would", (*shell).chooseDialect},
 		{":call", "TOOL JSON", "with a dialect, call any of its tools", (*shell).call},

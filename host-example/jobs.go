@@ -55,9 +55,15 @@ func (s *shell) outputSize(pid int) string {
 	return size(sum)
 }
 
+// jobPID takes a number for one job. Those that stand for more are words here.
+func jobPID(text string) (pid int, ok bool) {
+	pid, err := strconv.Atoi(text)
+	return pid, err == nil && pid > 0
+}
+
 func (s *shell) check(ctx context.Context, args string) error {
-	pid, err := strconv.Atoi(args)
-	if err != nil {
+	pid, ok := jobPID(args)
+	if !ok {
 		return errors.New("use :check PID, with a PID that :jobs lists")
 	}
 	result, err := s.client.Check(ctx, shared.CheckRequest{PID: pid})
@@ -66,8 +72,8 @@ func (s *shell) check(ctx context.Context, args string) error {
 
 func (s *shell) wait(ctx context.Context, args string) error {
 	number, pattern, _ := strings.Cut(args, " ")
-	pid, err := strconv.Atoi(number)
-	if err != nil {
+	pid, ok := jobPID(number)
+	if !ok {
 		return errors.New("use :wait PID REGEXP, with a PID that :jobs lists")
 	}
 	if _, err := regexp.Compile(pattern); err != nil {
@@ -83,11 +89,11 @@ func (s *shell) wait(ctx context.Context, args string) error {
 }
 
 func (s *shell) killJob(ctx context.Context, args string) error {
-	pid, err := strconv.Atoi(args)
+	pid, ok := jobPID(args)
 	if args == "all" {
-		pid, err = shared.AllJobs, nil
+		pid, ok = shared.AllJobs, true
 	}
-	if err != nil {
+	if !ok {
 		return errors.New("use :kill PID or :kill all, with a PID that :jobs lists")
 	}
 	result, err := s.client.Kill(ctx, shared.KillRequest{PID: pid, Limits: nothing})

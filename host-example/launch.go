@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -62,6 +64,26 @@ func (f *launchFlags) logger() (hclog.Logger, error) {
 		log = os.Stderr
 	}
 	return hclog.New(&hclog.LoggerOptions{Name: "host", Level: hclog.LevelFromString(level), Output: log}), nil
+}
+
+// parseFlags parses the arguments of a subcommand that takes nothing but flags.
+func parseFlags(set *flag.FlagSet, args []string) error {
+	if err := set.Parse(args); err != nil {
+		return quietly(err)
+	}
+	if set.NArg() > 0 {
+		set.Usage()
+		return fmt.Errorf("%s takes no argument, got %q", set.Name(), set.Arg(0))
+	}
+	return nil
+}
+
+// quietly is for an error that the flag set has printed already.
+func quietly(err error) error {
+	if err == nil || strings.Contains(err.Error(), "help requested") {
+		return err
+	}
+	return errors.New("see -help")
 }
 
 // newFlagSet returns a set that prints its usage and its errors to stderr.

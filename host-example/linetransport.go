@@ -4,27 +4,38 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxMessage is the longest line that is taken as a message.
-const maxMessage = 16 << 20
+const (
+	// maxMessage is the longest line that is taken as a message.
+	maxMessage = 16 << 20
+	// lastWrites is how long a client has to read what is being written when
+	// its input has ended.
+	lastWrites = 2 * time.Second
+)
 
 // lineTransport carries JSON-RPC messages, one a line. Unlike the SDK's own
-// transports it survives a line that is none, and tells the client.
+// transports it survives a line that is none, and tells the client; and it
+// ends, although the client does not read what is written to it.
 type lineTransport struct {
-	out   io.Writer
-	lines <-chan line
-	quit  chan struct{} // closed by Close
-	close sync.Once
-	write sync.Mutex // held while out is written
+	out      io.Writer
+	lines    <-chan line
+	over     context.Context         // its end is that of Read, its cause what Read returns
+	hangUp   context.CancelCauseFunc // ends over
+	gone     chan struct{}           // closed when nothing is written any more
+	close    sync.Once
+	inFlight inFlight
+
+	write      sync.Mutex     // held while out is written
+	rejections sync.WaitGroup // being written
 }
 
 var _ mcp.Connection = (*lineTransport)(nil)
@@ -35,9 +46,13 @@ type line struct {
 	err  error
 }
 
-func newLineTransport(in io.Reader, out io.Writer) *lineTransport {
+// newLineTransport returns a transport that ends with in, or with ctx.
+func newLineTransport(ctx context.Context, in io.Reader, out io.Writer) *lineTransport {
 	lines := make(chan line)
-	t := &lineTransport{out: out, lines: lines, quit: make(chan struct{})}
+	t := &lineTransport{out: out, lines: lines, gone: make(chan struct{})}
+	t.over, t.hangUp = context.WithCancelCause(context.Background())
+	context.AfterFunc(ctx, func() { t.hangUp(io.EOF) })
+	context.AfterFunc(t.over, func() { time.AfterFunc(lastWrites, t.closeOnce) })
 	go t.read(bufio.NewReaderSize(in, 64<<10), lines) // until in ends: a read cannot be called back
 	return t
 }
@@ -50,8 +65,13 @@ func (t *lineTransport) SessionID() string { return "" }
 
 // Close implements mcp.Connection.
 func (t *lineTransport) Close() error {
-	t.close.Do(func() { close(t.quit) })
+	t.closeOnce()
 	return nil
+}
+
+func (t *lineTransport) closeOnce() {
+	t.hangUp(io.EOF)
+	t.close.Do(func() { close(t.gone) })
 }
 
 func (t *lineTransport) read(in *bufio.Reader, lines chan<- line) {
@@ -59,7 +79,7 @@ func (t *lineTransport) read(in *bufio.Reader, lines chan<- line) {
 		text, err := readLine(in)
 		select {
 		case lines <- line{text, err}:
-		case <-t.quit:
+		case <-t.over.Done():
 			return
 		}
 		if err != nil && !errors.Is(err, errTooLong) {
@@ -94,12 +114,15 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// Read implements mcp.Connection. It answers what is no message itself.
-func (t *lineTransport) Read(ctx context.Context) (jsonrpc.Message, error) {
+// Read implements mcp.Connection. It answers what is no message itself. When
+// it returns an error, the SDK cancels the calls under way.
+func (t *lineTransport) Read(context.Context) (jsonrpc.Message, error) {
 	for {
 		select {
 		case l := <-t.lines:
 			if l.err != nil && !errors.Is(l.err, errTooLong) {
+				t.hangUp(l.err)
+				t.rejections.Wait() // Close may follow
 				return nil, l.err
 			}
 			if l.err == nil && len(bytes.TrimSpace(l.text)) == 0 {
@@ -107,55 +130,27 @@ func (t *lineTransport) Read(ctx context.Context) (jsonrpc.Message, error) {
 			}
 			message, problem := decodeMessage(l)
 			if problem == nil {
+				t.inFlight.came(message)
 				return message, nil
 			}
-			if err := t.reject(l.text, problem); err != nil {
-				return nil, err
-			}
-		case <-t.quit:
-			return nil, io.EOF
-		case <-ctx.Done():
-			return nil, ctx.Err()
+			t.reject(rejection(l.text, problem))
+		case <-t.over.Done():
+			return nil, context.Cause(t.over)
 		}
 	}
 }
 
-func decodeMessage(l line) (jsonrpc.Message, *jsonrpc.Error) {
-	if l.err != nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: l.err.Error()}
-	}
-	if !json.Valid(l.text) {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the line is not JSON: send one message a line"}
-	}
-	message, err := jsonrpc.DecodeMessage(l.text)
-	if err != nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the line is not a request, notification or response of JSON-RPC 2.0; batches are not supported"}
-	}
-	return message, nil
-}
-
-// reject answers a line with an error, under its id where it has one.
-func (t *lineTransport) reject(text []byte, problem *jsonrpc.Error) error {
-	var request struct {
-		ID json.RawMessage `json:"id"`
-	}
-	_ = json.Unmarshal(text, &request)
-	if id := request.ID; len(id) == 0 || id[0] == '{' || id[0] == '[' || id[0] == 't' || id[0] == 'f' {
-		request.ID = json.RawMessage("null")
-	}
-	answer, err := json.Marshal(struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Error   *jsonrpc.Error  `json:"error"`
-	}{"2.0", request.ID, problem})
-	if err != nil {
-		return err
-	}
-	return t.writeLine(answer)
+// reject does not wait for a client that does not read: the end of its input
+// would not be seen.
+func (t *lineTransport) reject(answer []byte) {
+	t.rejections.Go(func() { _ = t.writeLine(answer) })
 }
 
 // Write implements mcp.Connection.
 func (t *lineTransport) Write(_ context.Context, message jsonrpc.Message) error {
+	if !t.inFlight.isWanted(message) {
+		return nil
+	}
 	text, err := jsonrpc.EncodeMessage(message)
 	if err != nil {
 		return err
@@ -163,9 +158,23 @@ func (t *lineTransport) Write(_ context.Context, message jsonrpc.Message) error 
 	return t.writeLine(text)
 }
 
+// writeLine gives a write up when the connection is over, but not at once. A
+// write that fails ends the connection.
 func (t *lineTransport) writeLine(text []byte) error {
-	t.write.Lock()
-	defer t.write.Unlock()
-	_, err := t.out.Write(append(text, '\n'))
-	return err
+	written := make(chan error, 1)
+	go func() { // for as long as the client does not read: a write cannot be called back
+		t.write.Lock()
+		defer t.write.Unlock()
+		_, err := t.out.Write(append(text, '\n'))
+		written <- err
+	}()
+	select {
+	case err := <-written:
+		if err != nil {
+			t.hangUp(err)
+		}
+		return err
+	case <-t.gone:
+		return io.EOF
+	}
 }

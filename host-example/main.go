@@ -51,7 +51,7 @@ func dispatch(args []string) int {
 		case errors.Is(err, flag.ErrHelp):
 			return 0
 		case err != nil:
-			fmt.Fprintln(os.Stderr, "host-example:", err)
+			fmt.Fprintln(os.Stderr, "host-example:", plain(err))
 		}
 		return code
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -152,6 +153,61 @@ func TestUsage(t *testing.T) {
 		assert.Contains(t, r.stderr, "host-example "+c.name)
 		r = host(t, c.name, "-nonsense")
 		assert.Equal(t, usageError, r.code, c.name)
+	}
+}
+
+func TestUsageOfCommandsWithoutArguments(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"tools", "mcp", "repl", "demo"} {
+		r := host(t, name, "mode")
+		assert.Equal(t, usageError, r.code, name)
+		assert.Empty(t, r.stdout)
+		assert.Contains(t, r.stderr, "host-example "+name+" [flags]")
+		assert.Contains(t, r.stderr, name+` takes no argument, got "mode"`)
+	}
+}
+
+func TestErrorsNameTheFlag(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"-plugin", "/nowhere/plugin"}, {"-plugin", "/"}, {"-dir", "/nowhere"}} {
+		r := host(t, append(append([]string{"run"}, args...), "true")...)
+		assert.Equal(t, 1, r.code)
+		assert.Contains(t, r.stderr, args[0])
+		assert.NotContains(t, r.stderr, "LaunchConfig")
+	}
+}
+
+func TestOutputThatCannotBeWrittenIsAnError(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"tools", "mcp", "demo"} {
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			t.Skip("there is no /dev/full here:", err)
+		}
+		defer full.Close()
+		cmd := program(t, "host-example", name)
+		var stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = full, &stderr
+		in, err := cmd.StdinPipe() // stays open: what ends mcp is its output
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		_, _ = io.WriteString(in, initialize+"\n")
+		_ = cmd.Wait()
+		assert.Equal(t, 1, cmd.ProcessState.ExitCode(), name)
+		assert.Contains(t, stderr.String(), "no space left", name)
+	}
+}
+
+func TestDemoEndsWithASignal(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{"3. ", "4. ", "7. "} {
+		r := startHost(t, "demo")
+		for !strings.HasPrefix(r.line(t), step) {
+		}
+		require.NoError(t, r.Process.Signal(syscall.SIGTERM))
+		go io.Copy(io.Discard, r.stdout)
+		assert.Equal(t, 143, r.end(t), step)
+		assert.Empty(t, r.stderr.String(), step)
 	}
 }
 

@@ -8,8 +8,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"syscall"
+	"slices"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"bashplugin/shared/tool"
@@ -22,16 +23,14 @@ func serveMCP(args []string) (int, error) {
 	var launch launchFlags
 	launch.register(set)
 	dialect := dialectFlag(set)
-	if err := set.Parse(args); err != nil {
-		return usageError, quietly(err)
+	if err := parseFlags(set, args); err != nil {
+		return usageError, err
 	}
-	ctx, stop := context.WithCancelCause(context.Background())
+	ctx, stop := interruptible()
 	defer stop(nil)
-	signals := stopSignals(os.Interrupt)
-	go func() { stop(stopped((<-signals).(syscall.Signal))) }()
 	client, err := launch.launch(ctx)
 	if err != nil {
-		return 1, err
+		return failure(ctx, err)
 	}
 	defer client.Close()
 	dir, err := filepath.Abs(launch.dir)
@@ -43,7 +42,7 @@ func serveMCP(args []string) (int, error) {
 		return usageError, err
 	}
 	defer func() { _ = tools.Close() }()
-	err = newMCPServer(tools).Run(ctx, newLineTransport(os.Stdin, os.Stdout))
+	err = newMCPServer(tools).Run(ctx, newLineTransport(ctx, os.Stdin, os.Stdout))
 	if code, ok := stopCode(ctx); ok {
 		return code, nil
 	}
@@ -77,7 +76,27 @@ func newMCPServer(tools *tool.Toolset) *mcp.Server {
 			return callTool(ctx, tools, req), nil
 		})
 	}
+	server.AddReceivingMiddleware(explainUnknownTool(tools))
 	return server
+}
+
+// explainUnknownTool tells a model that calls a tool there is none of which
+// there are. The error stays the protocol's own.
+func explainUnknownTool(tools *tool.Toolset) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			call, ok := req.(*mcp.CallToolRequest)
+			if !ok || call.Params == nil || isDefined(tools, call.Params.Name) {
+				return next(ctx, method, req)
+			}
+			answer := tools.Call(ctx, tool.Call{Name: call.Params.Name}) // runs nothing
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: answer.Text}
+		}
+	}
+}
+
+func isDefined(tools *tool.Toolset, name string) bool {
+	return slices.ContainsFunc(tools.Definitions(), func(d tool.Definition) bool { return d.Name == name })
 }
 
 // callTool executes a call. When the client cancels it, ctx ends.

@@ -106,7 +106,7 @@ func TestMCPCallsATool(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, textOf(t, r), "command is missing")
 	_, err = s.CallTool(t.Context(), &mcp.CallToolParams{Name: "nonsense"})
-	assert.ErrorContains(t, err, "unknown tool")
+	assert.ErrorContains(t, err, `unknown tool "nonsense": the tools are bash, bash_output, kill_bash`)
 }
 
 func TestMCPCallsAreConcurrent(t *testing.T) {
@@ -185,6 +185,8 @@ type lines struct {
 	out *bufio.Reader
 }
 
+const initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`
+
 func talk(t *testing.T) *lines {
 	t.Helper()
 	l := &lines{t: t, cmd: program(t, "host-example", "mcp")}
@@ -201,7 +203,7 @@ func talk(t *testing.T) *lines {
 			_ = l.cmd.Wait()
 		}
 	})
-	answer := l.ask(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
+	answer := l.ask(initialize)
 	require.Contains(t, answer, `"serverInfo"`)
 	l.say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	return l
@@ -211,6 +213,23 @@ func (l *lines) say(line string) {
 	l.t.Helper()
 	_, err := io.WriteString(l.in, line+"\n")
 	require.NoError(l.t, err)
+}
+
+// run calls bash, without waiting for the answer.
+func (l *lines) run(id int, command string) {
+	l.t.Helper()
+	text, err := json.Marshal(command)
+	require.NoError(l.t, err)
+	l.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"bash","arguments":{"command":%s}}}`, id, text))
+}
+
+// end waits for the server's end, which must come, and returns the exit code.
+func (l *lines) end() int {
+	l.t.Helper()
+	guard := time.AfterFunc(hang, func() { _ = l.cmd.Process.Kill() })
+	defer guard.Stop()
+	_ = l.cmd.Wait()
+	return l.cmd.ProcessState.ExitCode()
 }
 
 // ask says something and returns the next line.
@@ -226,9 +245,14 @@ func TestMCPSurvivesGarbage(t *testing.T) {
 	t.Parallel()
 	l := talk(t)
 	for line, want := range map[string]string{
-		"garbage":               `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,`,
-		"{":                     `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,`,
-		"\xff\x00":              `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,`,
+		"garbage":                   `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,`,
+		"{":                         `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,`,
+		"\xff\x00":                  `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,`,
+		`{"jsonrpc":"2.0","id":11}`: `{"jsonrpc":"2.0","id":11,"error":{"code":-32600,`,
+		`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`:              `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,`,
+		`{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`: `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,`,
+		`{"jsonrpc":"2.0","id":null,"method":"ping"}`:             `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,`,
+		`{"jsonrpc":"2.0","id":-12,"method":"ping"}`:              `{"jsonrpc":"2.0","id":-12,"result":{`,
 		"[]":                    `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,`,
 		"5":                     `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,`,
 		`{"id":5}`:              `{"jsonrpc":"2.0","id":5,"error":{"code":-32600,`,
@@ -275,6 +299,43 @@ func TestMCPEndsWithASignal(t *testing.T) {
 	require.NoError(t, l.cmd.Process.Signal(syscall.SIGTERM))
 	_ = l.cmd.Wait()
 	assert.Equal(t, 143, l.cmd.ProcessState.ExitCode())
+}
+
+func TestMCPEndsACallWithASignal(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		l, g := talk(t), newGate(t)
+		l.run(1, "setsid "+endless+" & echo $! >"+string(g)+"; wait")
+		pid := pidIn(t, g.read(t))
+		require.NoError(t, l.cmd.Process.Signal(sig))
+		assert.Equal(t, 128+int(sig), l.end(), sig)
+		gone(t, pid)
+	}
+}
+
+func TestMCPEndsAtOnceWithASecondSignal(t *testing.T) {
+	t.Parallel()
+	l, g := talk(t), newGate(t)
+	l.run(1, "trap 'echo $$ >"+string(g)+"' TERM; echo $$ >"+string(g)+"; while :; do sleep 0.01; done")
+	pid := pidIn(t, g.read(t))
+	require.NoError(t, l.cmd.Process.Signal(syscall.SIGTERM))
+	g.read(t) // the command does not end with it
+	require.NoError(t, l.cmd.Process.Signal(syscall.SIGINT))
+	assert.Equal(t, 130, l.end())
+	gone(t, pid)
+}
+
+func TestMCPDoesNotAnswerACancelledCall(t *testing.T) {
+	t.Parallel()
+	l, g := talk(t), newGate(t)
+	l.run(5, "echo $$ >"+string(g)+"; "+endless)
+	pid := pidIn(t, g.read(t))
+	l.say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}`)
+	gone(t, pid)
+	l.run(6, "echo next")
+	answer, err := l.out.ReadString('\n')
+	require.NoError(t, err)
+	assert.True(t, strings.HasPrefix(answer, `{"jsonrpc":"2.0","id":6,`), answer)
 }
 
 // TestMCPInspector uses a client that was not written here.

@@ -33,8 +33,9 @@ type outlet struct {
 	busy  atomic.Int32  // writes under way
 	over  atomic.Bool   // nothing more is let through
 
-	mu  sync.Mutex // held during a write; guards err
-	err error      // of the first write that failed
+	mu      sync.Mutex // held during a write; guards what follows
+	err     error      // of the first write that failed
+	skipped skipWatch
 }
 
 var _ shared.OutputEnder = (*outlet)(nil)
@@ -55,6 +56,7 @@ func (o *outlet) Write(p []byte) (int, error) {
 	if o.err != nil {
 		return 0, o.err
 	}
+	o.skipped.look(p)
 	n, err := o.to.Write(p)
 	if o.err = err; err != nil && o.failed != nil {
 		o.failed(err)
@@ -77,6 +79,13 @@ func (o *outlet) failure() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.err
+}
+
+// hasSkipped reports whether the live copy says that it left bytes out.
+func (o *outlet) hasSkipped() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.skipped.seen
 }
 
 // drain waits for the end of the output, however slow its reader is. Where

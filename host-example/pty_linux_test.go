@@ -75,6 +75,7 @@ const (
 	upKey     = "\x1b[A"
 	ctrlCKey  = "\x03"
 	ctrlDKey  = "\x04"
+	ctrlUKey  = "\x15"
 	ctrlZKey  = "\x1a"
 	ruboutKey = "\x7f"
 )
@@ -142,6 +143,32 @@ func TestReplAtATerminal(t *testing.T) {
 		require.NoError(t, err)
 		gone(t, number)
 	}
+}
+
+func TestTypingWhileACommandRuns(t *testing.T) {
+	t.Parallel()
+	p := sitDown(t, program(t, "host-example", "repl"))
+	g := newGate(t)
+	p.command("echo ready; " + g.wait())
+	p.expect("ready\r\n")
+	p.press("ab\x1b[C\x1b[1;5D\x1bOP\x01\u009bc")
+	p.expect("B/s]\x1b[m abc")
+	p.press(ctrlUKey + strings.Repeat("wide", 100))
+	line := p.expectMatch(regexp.MustCompile(`(\[\d+s, \d+ B, \d+ B/s\]\x1b\[m …[wide]+)`))
+	assert.Less(t, len([]rune(line))-len("\x1b[m"), 200, "the terminal's width")
+	p.press(ctrlUKey + "echo again\r")
+	g.open(t)
+	p.expect("bash> echo again\r\nagain\r\n")
+
+	p.command("printf 'Password: '; " + g.wait())
+	p.expect("Password: ")
+	before := p.expect("s, 10 B, ")
+	assert.True(t, strings.HasPrefix(before, "\n\x1b[A\x1b7\r\n\x1b[0;2m["), "%q: in a line of its own", before)
+	g.open(t)
+	p.expect("\r\x1b[K\x1b8\r\n")
+	p.expect("bash> ")
+	p.press(ctrlDKey)
+	assert.Zero(t, p.wait())
 }
 
 func TestRunAtATerminal(t *testing.T) {

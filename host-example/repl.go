@@ -22,8 +22,8 @@ func repl(args []string) (int, error) {
 	set := newFlagSet("repl", "[flags]", "A prompt. Each line is a command for a fresh bash; :help says what else there is.")
 	var launch launchFlags
 	launch.register(set)
-	if err := set.Parse(args); err != nil {
-		return usageError, quietly(err)
+	if err := parseFlags(set, args); err != nil {
+		return usageError, err
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)
@@ -39,7 +39,7 @@ func repl(args []string) (int, error) {
 	}
 	client, err := launch.launch(ctx)
 	if err != nil {
-		return 1, err
+		return failure(ctx, err)
 	}
 	defer client.Close()
 	dir, err := filepath.Abs(launch.dir)
@@ -114,7 +114,7 @@ func (s *shell) loop(ctx context.Context) error {
 		}
 		if err != nil && ctx.Err() == nil {
 			s.exitCode = 1
-			fmt.Fprintf(s.err, "error: %v\n", err)
+			fmt.Fprintf(s.err, "error: %s\n", plain(err))
 		}
 	}
 	return nil

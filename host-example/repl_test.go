@@ -43,9 +43,14 @@ func TestReplSaysWhatIsWrong(t *testing.T) {
 	wrong := [][2]string{
 		{":nonsense", "there is no :nonsense; :help lists what there is"},
 		{":check", "use :check PID"},
-		{":check 1", "no job with pid 1"},
+		{":check 1", "(:jobs lists the jobs)"},
+		{":check -1", "use :check PID"},
+		{":check 0", "use :check PID"},
 		{":wait x", "use :wait PID REGEXP"},
 		{":wait 1 (", "error parsing regexp"},
+		{":wait -1", "use :wait PID"},
+		{":kill -1", "use :kill PID or :kill all"},
+		{":kill 0", "use :kill PID or :kill all"},
 		{":kill", "use :kill PID or :kill all"},
 		{":detach", "no command is running"},
 		{":cd /nowhere", "no such file"},
@@ -178,6 +183,20 @@ func TestReplShowsWhatAModelSees(t *testing.T) {
 	assert.Contains(t, r.stdout, "command is missing")
 	assert.Contains(t, r.stdout, "* bash-id\n")
 	assert.True(t, strings.HasSuffix(r.stdout, "plain\n"))
+}
+
+func TestReplDoesNotDetachInADialect(t *testing.T) {
+	t.Parallel()
+	s := startRepl(t)
+	g := newGate(t)
+	s.send(":dialect bash-id")
+	s.send("echo ready >" + string(g) + "; " + g.wait() + "; echo done")
+	g.read(t)
+	s.send(":detach")
+	s.expect("[with a dialect a command cannot be detached: it goes on; Ctrl-C ends it]\n")
+	g.open(t)
+	s.expect("stdout:\ndone\n\nexit code: 0\n")
+	assert.Zero(t, s.leave())
 }
 
 // replSession is a repl that a test talks to.

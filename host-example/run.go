@@ -14,10 +14,10 @@ import (
 
 // run runs one command and exits as it does.
 func run(args []string) (int, error) {
-	set := newFlagSet("run", "[flags] [--] COMMAND", "Run one command. Ctrl-C ends the command and all it started.")
+	set := newFlagSet("run", "[flags] [--] COMMAND", "Run one command and wait for its end, also where it goes on as a job. Ctrl-C\nends the command and all it started; nothing outlives this program.")
 	var launch launchFlags
 	launch.register(set)
-	asJSON := set.Bool("json", false, "print the whole Result as JSON instead of the output")
+	asJSON := set.Bool("json", false, "print the whole Result as JSON, at the command's end, instead of the output")
 	mode := set.String("mode", string(shared.ModeDetach), "what happens at the timeout: detach, terminate, background or auto")
 	timeout := set.Duration("timeout", 0, fmt.Sprintf("how long to wait (default %v)", shared.DefaultTimeout))
 	merge := set.Bool("merge", false, "merge stderr into stdout (where both go to the same place they are, but for -json)")
@@ -27,6 +27,9 @@ func run(args []string) (int, error) {
 	if set.NArg() == 0 {
 		set.Usage()
 		return usageError, errors.New("there is no COMMAND")
+	}
+	if err := checkFlags(shared.Mode(*mode), *timeout); err != nil {
+		return usageError, err
 	}
 	req := shared.ExecuteRequest{
 		Command: strings.Join(set.Args(), " "),
@@ -38,7 +41,7 @@ func run(args []string) (int, error) {
 	defer stop(nil)
 	client, err := launch.launch(ctx)
 	if err != nil {
-		return 1, err
+		return failure(ctx, err)
 	}
 	defer client.Close()
 	broken := brokenPipe(stop)
@@ -49,12 +52,17 @@ func run(args []string) (int, error) {
 	return r.run(ctx, req)
 }
 
-// quietly is for an error that the flag set has printed already.
-func quietly(err error) error {
-	if err == nil || strings.Contains(err.Error(), "help requested") {
-		return err
+// checkFlags refuses what the plugin would, in terms of the flags.
+func checkFlags(mode shared.Mode, timeout time.Duration) error {
+	switch mode {
+	case "", shared.ModeDetach, shared.ModeTerminate, shared.ModeBackground, shared.ModeAuto:
+	default:
+		return fmt.Errorf("-mode is %q: use %s, %s, %s or %s", mode, shared.ModeDetach, shared.ModeTerminate, shared.ModeBackground, shared.ModeAuto)
 	}
-	return errors.New("see -help")
+	if timeout < 0 {
+		return fmt.Errorf("-timeout is %v: use 0 for the default, or a positive duration", timeout)
+	}
+	return nil
 }
 
 type runner struct {
@@ -62,18 +70,21 @@ type runner struct {
 	out, err *outlet
 }
 
-// json prints the Result of Execute. A job does not outlive this program.
+// json prints the Result at the command's end.
 func (r *runner) json(ctx context.Context, req shared.ExecuteRequest) (int, error) {
 	result, err := r.client.Execute(ctx, req)
+	if err == nil && result.Status == shared.StatusRunning {
+		fmt.Fprint(r.err, notice(result, "the Result comes at its end"))
+		result, err = r.follow(ctx, result.PID)
+	}
 	if err != nil {
-		return 1, err
+		return failure(ctx, err)
 	}
 	encoder := json.NewEncoder(r.out)
 	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(result); err != nil {
-		return r.exitCode(ctx, result)
-	}
-	return max(result.ExitCode, 0), nil
+	_ = encoder.Encode(result) // exitCode tells
+	r.tellLeftover(result)
+	return r.exitCode(ctx, result)
 }
 
 // run copies the output as it comes, of a job too, until it ends.
@@ -81,14 +92,11 @@ func (r *runner) run(ctx context.Context, req shared.ExecuteRequest) (int, error
 	req.Stdout, req.Stderr = r.out, r.err
 	result, err := r.client.Execute(ctx, req)
 	if err == nil && result.Status == shared.StatusRunning {
-		fmt.Fprint(r.err, notice(result))
+		fmt.Fprint(r.err, notice(result, "its output goes on here"))
 		result, err = r.follow(ctx, result.PID)
 	}
 	if err != nil {
-		if code, ok := stopCode(ctx); ok {
-			return code, nil
-		}
-		return 1, err
+		return failure(ctx, err)
 	}
 	r.finish(ctx, result)
 	return r.exitCode(ctx, result)
@@ -97,7 +105,7 @@ func (r *runner) run(ctx context.Context, req shared.ExecuteRequest) (int, error
 // follow waits for the end of a job's bash. An interrupt kills the job.
 func (r *runner) follow(ctx context.Context, pid int) (*shared.Result, error) {
 	for {
-		result, err := r.client.Check(ctx, shared.CheckRequest{PID: pid, Wait: time.Hour})
+		result, err := r.client.Check(ctx, shared.CheckRequest{PID: pid, Wait: time.Hour, All: true})
 		switch {
 		case ctx.Err() != nil:
 			return r.client.Kill(context.WithoutCancel(ctx), shared.KillRequest{PID: pid})
@@ -123,11 +131,32 @@ func (r *runner) finish(ctx context.Context, result *shared.Result) {
 	}
 	r.out.drain(ctx, quietEnd)
 	r.err.drain(ctx, quietEnd)
-	for _, p := range result.Leftover {
-		fmt.Fprintf(r.err, "[ended with this program, the command had left it running: %d %s]\n", p.PID, p.Command)
+	r.tellLeftover(result)
+	if r.out.hasSkipped() || r.err.hasSkipped() {
+		r.tellWhole(result)
 	}
 	if result.Cause == shared.CauseTimeout {
 		fmt.Fprintf(r.err, "[killed at the timeout, after %v]\n", result.Duration.Round(time.Millisecond))
+	}
+}
+
+func (r *runner) tellLeftover(result *shared.Result) {
+	for _, p := range result.Leftover {
+		fmt.Fprintf(r.err, "[ended with this program, the command had left it running: %d %s]\n", p.PID, p.Command)
+	}
+}
+
+// tellWhole says where all of an output is whose copy here says that it is not
+// whole. A Result without a log has it all: nothing so short is ever left out.
+func (r *runner) tellWhole(result *shared.Result) {
+	for _, out := range []shared.Output{result.Stdout, result.Stderr} {
+		if out.Path == "" {
+			continue
+		}
+		fmt.Fprintf(r.err, "[bytes were skipped above; the whole output as text: %s]\n", quote(out.Path))
+		if out.PathError != "" {
+			fmt.Fprintf(r.err, "[that is incomplete: %s]\n", out.PathError)
+		}
 	}
 }
 
@@ -143,15 +172,16 @@ func (r *runner) exitCode(ctx context.Context, result *shared.Result) (int, erro
 	return max(result.ExitCode, 0), nil
 }
 
-// notice says how to deal with a command that goes on as a job.
-func notice(r *shared.Result) string {
-	logs := r.Stdout.Path
+// notice says how to deal with a command that goes on as a job, and what this
+// program does about it.
+func notice(r *shared.Result, next string) string {
+	logs := quote(r.Stdout.Path)
 	if r.Stderr.Path != "" {
-		logs += " " + r.Stderr.Path
+		logs += " " + quote(r.Stderr.Path)
 	}
-	return fmt.Sprintf(`[still running after %v, as job %d; its output goes on here]
+	return fmt.Sprintf(`[still running after %v, as job %d; %s]
 [follow: tail -f %s]
 [check:  ps -o pid,stat,etime,args -g %d]
 [kill:   Ctrl-C here, or kill -TERM -- -%d elsewhere]
-`, r.Duration.Round(time.Millisecond), r.PID, logs, r.PID, r.PID)
+`, r.Duration.Round(time.Millisecond), r.PID, next, logs, r.PID, r.PID)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -46,8 +47,13 @@ func TestRunWithoutACommand(t *testing.T) {
 	assert.Equal(t, usageError, r.code)
 	assert.Contains(t, r.stderr, "there is no COMMAND")
 	r = host(t, "run", "-mode", "nonsense", "true")
-	assert.Equal(t, 1, r.code)
-	assert.Contains(t, r.stderr, `unknown Mode "nonsense"`)
+	assert.Equal(t, usageError, r.code)
+	assert.Contains(t, r.stderr, `-mode is "nonsense": use detach, terminate, background or auto`)
+	r = host(t, "run", "-plugin", "/nowhere/plugin", "-mode", "nonsense", "true")
+	assert.Equal(t, usageError, r.code, "before the plugin starts")
+	r = host(t, "run", "-plugin", "/nowhere/plugin", "-timeout", "-5s", "true")
+	assert.Equal(t, usageError, r.code)
+	assert.Contains(t, r.stderr, "-timeout is -5s: use 0 for the default")
 	r = host(t, "run", "-plugin", "/nowhere/plugin", "true")
 	assert.Equal(t, 1, r.code)
 	assert.Contains(t, r.stderr, "there is no plugin at /nowhere/plugin")
@@ -211,6 +217,61 @@ func TestRunJSON(t *testing.T) {
 	assert.Equal(t, shared.StatusFailed, result.Status)
 	assert.Equal(t, "out\n", result.Stdout.Content)
 	assert.Equal(t, "err\n", result.Stderr.Content)
+}
+
+func TestRunJSONTellsTheEndOfAJob(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	r := startHost(t, "run", "-json", "-mode", "background", "echo before; "+g.wait()+"; echo after; exit 4")
+	g.open(t)
+	text, err := io.ReadAll(r.stdout)
+	require.NoError(t, err)
+	assert.Equal(t, 4, r.end(t))
+	var result shared.Result
+	require.NoError(t, json.Unmarshal(text, &result))
+	assert.Equal(t, shared.StatusFailed, result.Status)
+	assert.Equal(t, "before\nafter\n", result.Stdout.Content)
+	assert.Contains(t, r.stderr.String(), "the Result comes at its end")
+}
+
+func TestRunJSONEndsWithASignal(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"detach", "background"} {
+		g := newGate(t)
+		r := startHost(t, "run", "-json", "-mode", mode, "echo $$ >"+string(g)+"; "+endless)
+		pid := pidIn(t, g.read(t))
+		require.NoError(t, r.Process.Signal(os.Interrupt))
+		var result shared.Result
+		require.NoError(t, json.NewDecoder(r.stdout).Decode(&result))
+		assert.Equal(t, shared.StatusKilled, result.Status)
+		assert.Equal(t, 130, r.end(t), mode)
+		gone(t, pid)
+	}
+}
+
+func TestRunSaysWhereTheWholeOutputIs(t *testing.T) {
+	t.Parallel()
+	for _, marker := range []string{`printf '\n[… 5 bytes skipped …]\n'`, `printf '\n[… 5 bytes ski'; sleep 0.01; printf 'pped …]\n'`} {
+		r := host(t, "run", marker+"; seq 1 5000")
+		assert.Zero(t, r.code)
+		match := regexp.MustCompile(`^\[bytes were skipped above; the whole output as text: (/.+)\]\n$`).FindStringSubmatch(r.stderr)
+		require.Len(t, match, 2, r.stderr)
+		text, err := os.ReadFile(match[1])
+		require.NoError(t, err)
+		assert.True(t, strings.HasSuffix(string(text), "\n4999\n5000\n"))
+	}
+	assert.Empty(t, host(t, "run", "seq 1 5000").stderr)
+	assert.Empty(t, host(t, "run", `printf '\n[… 5 bytes skipped …]\n'`).stderr, "a Result holds it all")
+}
+
+func TestRunQuotesPathsForAShell(t *testing.T) {
+	t.Parallel()
+	folder, err := os.MkdirTemp(programs, "it's here")
+	require.NoError(t, err)
+	cmd := program(t, "host-example", "run", "-mode", "background", "true")
+	cmd.Env = append(cmd.Env, "TMPDIR="+folder)
+	r := finish(t, cmd)
+	assert.Contains(t, r.stderr, `tail -f '`+programs+`/it'\''s here`)
 }
 
 func TestEveryCommandIsLoggedWithoutItsOutput(t *testing.T) {

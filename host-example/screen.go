@@ -4,23 +4,28 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 // screen is a terminal on which a command's output appears, and below it, as
 // long as the command is silent, an indicator. It is safe for concurrent use.
 type screen struct {
-	mu        sync.Mutex // guards what follows
-	to        io.Writer  // a terminal that takes "\n" for down, not for a new line
-	midLine   bool       // the output so far does not end with a newline
-	indicator bool       // is shown, in a line of its own
-	bytes     int64      // written since began
-	began     time.Time
-	last      time.Time // something was written
+	mu      sync.Mutex // guards what follows
+	to      io.Writer  // a terminal that takes "\n" for down, not for a new line
+	width   func() int // of the terminal
+	midLine bool       // the output so far does not end with a newline
+	erase   string     // takes the indicator away, which has a line of its own; "": it is not shown
+	bytes   int64      // written since began
+	began   time.Time
+	last    time.Time // something was written
 }
 
-func newScreen(to io.Writer) *screen { return &screen{to: to} }
+func newScreen(to io.Writer, width func() int) *screen { return &screen{to: to, width: width} }
 
 // begin starts counting for the indicator.
 func (s *screen) begin(now time.Time) {
@@ -57,28 +62,64 @@ func (s *screen) end() {
 }
 
 func (s *screen) eraseLocked() {
-	if s.indicator {
-		_, _ = io.WriteString(s.to, "\r\x1b[K")
-		s.indicator = false
-	}
+	_, _ = io.WriteString(s.to, s.erase)
+	s.erase = ""
 }
 
 // silence is how long a command writes nothing before the indicator appears.
 const silence = time.Second
 
+const (
+	eraseLine = "\r\x1b[K"
+	// lineBelow makes sure that there is one, which may scroll, remembers where
+	// the cursor is, and goes there; comeBack undoes the latter.
+	lineBelow = "\n\x1b[A\x1b7\r\n"
+	comeBack  = "\x1b8"
+)
+
 // indicate draws the indicator: elapsed time, output, its rate, and what is
-// being typed. It does not touch a line of the command's that is not complete.
+// being typed. A line of the command's that is not complete stays as it is: the
+// indicator is below it, and never while more of that line may be on its way.
 func (s *screen) indicate(now time.Time, typed string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.midLine || now.Sub(s.last) < silence && typed == "" {
+	if now.Sub(s.last) < silence && (s.midLine || typed == "") {
 		return
 	}
 	s.eraseLocked()
 	elapsed := now.Sub(s.began)
 	rate := int64(float64(s.bytes) / max(elapsed.Seconds(), 1))
-	fmt.Fprintf(s.to, "\x1b[2m[%v, %s, %s/s]\x1b[m %s", elapsed.Truncate(time.Second), size(s.bytes), size(rate), typed)
-	s.indicator = true
+	state := fmt.Sprintf("[%v, %s, %s/s]", elapsed.Truncate(time.Second), size(s.bytes), size(rate))
+	room := s.width() - 1 // where the cursor stays in the line
+	state = ansi.Truncate(state, room, "")
+	typed = endOf(visible(typed), room-ansi.StringWidth(state)-1)
+	s.erase = eraseLine
+	if s.midLine {
+		_, _ = io.WriteString(s.to, lineBelow)
+		s.erase += comeBack
+	}
+	fmt.Fprintf(s.to, "\x1b[0;2m%s\x1b[m %s", state, typed)
+}
+
+// visible is typed text without what would not be a character on the screen.
+func visible(typed string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return -1
+	}, typed)
+}
+
+// endOf cuts the beginning of a text that is wider than room.
+func endOf(text string, room int) string {
+	if room <= 0 {
+		return ""
+	}
+	if excess := ansi.StringWidth(text) - room; excess > 0 {
+		return ansi.TruncateLeft(text, excess+1, "…")
+	}
+	return text
 }
 
 // size writes a number of bytes for reading, as in 1.2 MB.

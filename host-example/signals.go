@@ -24,6 +24,15 @@ func stopCode(ctx context.Context) (code int, ok bool) {
 	return 0, false
 }
 
+// failure is what a program that could not go on returns. Where it was stopped,
+// that is why.
+func failure(ctx context.Context, err error) (int, error) {
+	if code, ok := stopCode(ctx); ok {
+		return code, nil
+	}
+	return 1, err
+}
+
 // interruptible returns a context that ends with the first signal that asks
 // this program to end. The second one ends the program.
 func interruptible() (context.Context, context.CancelCauseFunc) {

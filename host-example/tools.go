@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,8 +17,8 @@ func printTools(args []string) (int, error) {
 	set := newFlagSet("tools", "[flags]", "Print the definitions of a dialect's tools as JSON, ready for a model API.")
 	dialect := dialectFlag(set)
 	dir := set.String("dir", "", "directory that a description may name (default the working directory)")
-	if err := set.Parse(args); err != nil {
-		return usageError, quietly(err)
+	if err := parseFlags(set, args); err != nil {
+		return usageError, err
 	}
 	absolute, err := filepath.Abs(*dir)
 	if err != nil {
@@ -30,7 +31,10 @@ func printTools(args []string) (int, error) {
 	encoder := json.NewEncoder(os.Stdout)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	return 0, encoder.Encode(tools.Definitions())
+	if err := encoder.Encode(tools.Definitions()); err != nil {
+		return 1, fmt.Errorf("cannot write the definitions: %w", err)
+	}
+	return 0, nil
 }
 
 // dialectFlag adds -dialect.

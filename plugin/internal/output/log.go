@@ -94,10 +94,10 @@ func (l *Log) put(p []byte) {
 }
 
 // sketch writes the line that is being written behind everything else. What
-// comes next is written over it. The log must be flushed.
+// comes next is written over it. The log must be flushed, and not have stopped.
 func (l *Log) sketch(line []byte) error {
-	if l.stop != nil || len(line) == 0 && l.draft == 0 {
-		return nil // what stopped it is known
+	if len(line) == 0 && l.draft == 0 {
+		return nil
 	}
 	allowed, reason := l.logs.allow(l.size, len(line))
 	l.logs.giveBack(allowed)

@@ -218,15 +218,7 @@ func (s *Stream) Show(limits shared.Limits, all bool) shared.Output {
 	}
 	if calm {
 		if less {
-			s.keep()
-			err := s.log.sketch(s.san.Line())
-			s.publish()
-			s.mu.Lock()
-			s.describe(&out)
-			s.mu.Unlock()
-			if out.PathError == "" && err != nil {
-				out.PathError = err.Error()
-			}
+			s.complete(&out)
 		}
 		s.in.Unlock()
 	}
@@ -236,6 +228,21 @@ func (s *Stream) Show(limits shared.Limits, all bool) shared.Output {
 		}
 	}
 	return out
+}
+
+// complete makes the log that a Result names hold everything. in is held.
+func (s *Stream) complete(out *shared.Output) {
+	s.keep()
+	var err error
+	if s.log.stop == nil {
+		err = s.log.sketch(s.san.Line())
+	}
+	s.publish()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.describe(out); err != nil {
+		out.PathError = err.Error()
+	}
 }
 
 // needsLog reports whether a Result may show more than memory holds.
