@@ -30,6 +30,16 @@ var programs string
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
+// awaitSockets returns what is left of plugins once they had the time to end.
+func awaitSockets() []string {
+	for until := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		left, _ := filepath.Glob(filepath.Join(programs, "bash-plugin-run-*"))
+		if len(left) == 0 || time.Now().After(until) {
+			return left
+		}
+	}
+}
+
 func testMain(m *testing.M) int {
 	var err error
 	if programs, err = os.MkdirTemp("", "host-example-"); err != nil {
@@ -53,7 +63,7 @@ func testMain(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "%s\n", text)
 		code = 1
 	}
-	if left, _ := filepath.Glob(filepath.Join(programs, "bash-plugin-run-*")); len(left) > 0 {
+	if left := awaitSockets(); len(left) > 0 {
 		fmt.Fprintln(os.Stderr, "a plugin left its socket behind:", left)
 		code = 1
 	}
