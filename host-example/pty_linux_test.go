@@ -156,7 +156,9 @@ func TestTypingWhileACommandRuns(t *testing.T) {
 	p.press(ctrlUKey + strings.Repeat("wide", 100))
 	line := p.expectMatch(regexp.MustCompile(`(\[\d+s, \d+ B, \d+ B/s\]\x1b\[m …[wide]+)`))
 	assert.Less(t, len([]rune(line))-len("\x1b[m"), 200, "the terminal's width")
-	p.press(ctrlUKey + "echo again\r")
+	p.press(ctrlUKey + "echo again")
+	p.expect("B/s]\x1b[m echo again")
+	p.press("\r")
 	g.open(t)
 	p.expect("bash> echo again\r\nagain\r\n")
 
