@@ -1,0 +1,103 @@
+package process
+
+import "slices"
+
+// orphan is a process that lost its parent and became this process's child.
+type orphan struct {
+	info
+	group *Group // nil: nothing tells
+	slot  int    // in the table's record
+}
+
+// orphansOf lists the orphans of a group, after a sweep.
+func (t *Table) orphansOf(g *Group) []info {
+	t.Sweep()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var orphans []info
+	for _, o := range t.orphans {
+		if o.group == g {
+			orphans = append(orphans, o.info)
+		}
+	}
+	return orphans
+}
+
+// Sweep takes up orphans that have come since. It is cheap where there are
+// none. Called when a process has ended and is not yet reaped, it finds each
+// of its children: no process is ever in between.
+func (t *Table) Sweep() {
+	if !t.adopts || !t.hasNews() {
+		return
+	}
+	t.fork.Lock()
+	defer t.fork.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, pid := range t.news() {
+		t.adopt(pid)
+	}
+}
+
+func (t *Table) hasNews() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.news()) > 0
+}
+
+// news lists the orphans that are not taken up yet, and whatever is about to
+// be registered as a leader. mu is held: while the list is read nothing may be
+// reaped.
+func (t *Table) news() []int {
+	return slices.DeleteFunc(adopted(), func(pid int) bool {
+		leader := t.leaders[pid]
+		return leader != nil && !leader.reaped || t.orphans[pid] != nil || t.record.isGuardian(pid)
+	})
+}
+
+// adopt takes up one orphan. mu is held.
+func (t *Table) adopt(pid int) {
+	p, err := stat(pid)
+	if err != nil {
+		return
+	}
+	o := &orphan{info: p, group: t.owner(p)}
+	t.orphans[pid] = o
+	if o.group != nil {
+		o.group.orphans++
+	}
+	o.slot = t.record.add(pid, p.start)
+	go t.bury(o)
+}
+
+// bury waits for an orphan's end and reaps it.
+func (t *Table) bury(o *orphan) {
+	awaitExit(o.info)
+	t.Sweep() // its children
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.record.remove(o.slot)
+	delete(t.orphans, o.pid)
+	reap(o.pid)
+	if g := o.group; g != nil {
+		if g.orphans--; g.orphans == 0 && g.reaped {
+			t.remove(g)
+		}
+	}
+}
+
+// owner finds the group of an orphan, by what it has inherited or by the
+// members seen before. mu is held.
+func (t *Table) owner(p info) *Group {
+	mark := markOf(p.pid)
+	token := environment(p.pid, TokenName)
+	for g := range t.groups {
+		if mark == g.mark || g.knows(p) || inToken(token, g.token) {
+			return g
+		}
+	}
+	if g := t.leads(p.session, exists); g != nil {
+		return g
+	}
+	return t.leads(p.pgrp, exists)
+}
