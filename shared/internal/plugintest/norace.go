@@ -2,4 +2,6 @@
 
 package plugintest
 
-const raceEnabled = false
+// Race says whether the tests, and the programs that Build builds, have the race
+// detector.
+const Race = false

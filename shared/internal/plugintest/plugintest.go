@@ -17,7 +17,7 @@ func Build(dir string) error {
 	root := filepath.Join(filepath.Dir(here), "..", "..", "..")
 	for program, source := range map[string]string{"bash-plugin": "./plugin", "host-example": "./host-example"} {
 		args := []string{"build", "-o", filepath.Join(dir, program)}
-		if raceEnabled {
+		if Race {
 			args = append(args, "-race")
 		}
 		cmd := exec.Command("go", append(args, source)...)

@@ -2,4 +2,6 @@
 
 package plugintest
 
-const raceEnabled = true
+// Race says whether the tests, and the programs that Build builds, have the race
+// detector.
+const Race = true
