@@ -78,10 +78,11 @@ type ExecuteRequest struct {
 
 	// Stdout and Stderr, where not nil, receive a live copy of the raw bytes
 	// as the command writes them, one Write at a time and in order. They never
-	// delay or fail the command: past a bounded backlog bytes are left out and
-	// a line in their place says how many. The copy goes on after Execute has
-	// returned for as long as the job writes; a Write that returns an error
-	// ends it. One that is an OutputEnder is told of the end.
+	// delay or fail the command: what a writer has not taken waits, and past
+	// the bounds of the logs bytes are left out and a line in their place says
+	// how many. The copy goes on after Execute has returned for as long as the
+	// job writes or a writer is behind; a Write that returns an error ends it.
+	// One that is an OutputEnder is told of the end.
 	Stdout, Stderr io.Writer
 }
 

@@ -2,7 +2,10 @@ package shared_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -155,8 +158,10 @@ func TestAFailingLiveWriterEndsTheCopyAlone(t *testing.T) {
 // slow is a live writer that reads as fast as the test lets it.
 type slow struct {
 	recorder
-	turn chan struct{}
+	turn, ended chan struct{}
 }
+
+func (s *slow) EndOutput() { close(s.ended) }
 
 func (s *slow) Write(p []byte) (int, error) {
 	<-s.turn
@@ -165,13 +170,47 @@ func (s *slow) Write(p []byte) (int, error) {
 
 func TestWhatASlowLiveWriterMissesIsCounted(t *testing.T) {
 	t.Parallel()
-	bash := launch(t)
-	writer := &slow{turn: make(chan struct{})}
+	bash := launchWith(t, shared.LaunchConfig{MaxSessionLogBytes: 1 << 20})
+	writer := &slow{turn: make(chan struct{}), ended: make(chan struct{})}
 	r := execute(t, bash, shared.ExecuteRequest{Command: "seq 10000000", Stdout: writer})
 	assert.EqualValues(t, 10000000, r.Stdout.TotalLines)
 	close(writer.turn)
-	writer.await(t, " bytes skipped …]\n")
-	assert.True(t, strings.HasPrefix(writer.String(), "1\n2\n3\n"))
+	await(t, writer.ended)
+	rest := seq(1, 10000000)
+	parts := regexp.MustCompile(`\n\[… (\d+) bytes skipped …\]\n`).FindAllStringSubmatchIndex(writer.String(), -1)
+	require.NotEmpty(t, parts)
+	done := 0
+	for _, at := range parts {
+		text := writer.String()[done:at[0]]
+		require.True(t, strings.HasPrefix(rest, text))
+		skipped, err := strconv.Atoi(writer.String()[at[2]:at[3]])
+		require.NoError(t, err)
+		rest, done = rest[len(text)+skipped:], at[1]
+	}
+	assert.True(t, rest == writer.String()[done:], "what is not left out is what was written")
+}
+
+// What a reader has not taken waits, in the log or, where that is not what was
+// written, beside it.
+func TestASlowLiveWriterMissesNothingThatTheDiskHolds(t *testing.T) {
+	t.Parallel()
+	const lines = 3000000
+	text := seq(1, lines)
+	coloured := "\x1b[32m" + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\x1b[m\n\x1b[32m") + "\x1b[m\n"
+	for name, test := range map[string]struct{ command, want string }{
+		"text":          {fmt.Sprintf("seq %d", lines), text},
+		"coloured text": {fmt.Sprintf(`seq -f $'\e[32m%%.0f\e[m' %d`, lines), coloured},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			writer := &slow{turn: make(chan struct{}), ended: make(chan struct{})}
+			r := execute(t, launch(t), shared.ExecuteRequest{Command: test.command, Stdout: writer})
+			assert.EqualValues(t, lines, r.Stdout.TotalLines)
+			close(writer.turn)
+			await(t, writer.ended)
+			assert.True(t, test.want == writer.String())
+		})
+	}
 }
 
 // ender is a live writer that wants to know of the end.

@@ -44,22 +44,56 @@ func liveLatency(b *bench) (string, bool, error) {
 	return ms(m), m <= 20*time.Millisecond, nil
 }
 
-// liveCost compares a command with a live copy to one without.
-func liveCost(command string) func(*bench) (string, bool, error) {
+// discarded is a live writer that knows when everything has come.
+type discarded struct {
+	bytes int64
+	ended chan struct{}
+}
+
+func (w *discarded) Write(p []byte) (int, error) {
+	w.bytes += int64(len(p))
+	return len(p), nil
+}
+
+func (w *discarded) EndOutput() { close(w.ended) }
+
+// liveCost compares a command with a live copy to one without. Rounds do not
+// overlap: what of a copy comes behind the result is waited for between them.
+func liveCost(command string, maxLogBytes int64, text func(*bench, int64) error) func(*bench) (string, bool, error) {
 	return func(b *bench) (string, bool, error) {
-		if err := b.text(int64(float64(1<<30) * b.scale)); err != nil {
+		if err := text(b, int64(float64(1<<30)*b.scale)); err != nil {
 			return "", false, err
 		}
-		execute := func(w io.Writer) func() error {
-			return func() error {
-				_, err := b.client.Execute(b.ctx, shared.ExecuteRequest{Command: command, Timeout: time.Hour, Stdout: w})
-				return err
+		client, err := b.launchWith(maxLogBytes)
+		if err != nil {
+			return "", false, err
+		}
+		defer client.Close()
+		var w *discarded
+		execute := func(w io.Writer) (*shared.Result, error) {
+			return client.Execute(b.ctx, shared.ExecuteRequest{Command: command, Timeout: time.Hour, Stdout: w})
+		}
+		var r *shared.Result
+		live := func() (err error) {
+			w = &discarded{ended: make(chan struct{})}
+			r, err = execute(w)
+			return err
+		}
+		await := func() error {
+			<-w.ended
+			if want := r.Stdout.TotalBytes; w.bytes < want {
+				return fmt.Errorf("%d bytes of at least %d came", w.bytes, want)
 			}
+			return b.removeLogs()
 		}
-		if err := execute(nil)(); err != nil {
+		silent := func() error {
+			_, err := execute(nil)
+			return err
+		}
+		if err := silent(); err != nil {
 			return "", false, err
 		}
-		m, err := alternate(5, execute(io.Discard), b.removeLogs, execute(nil), b.removeLogs)
+		m, err := alternate(9, live, await, silent, b.removeLogs)
 		if err != nil {
 			return "", false, err
 		}

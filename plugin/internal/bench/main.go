@@ -41,8 +41,10 @@ func rows() []row {
 		{"sleep 60 & echo hi", "echo hi", "+ ≤ 3 ms", leftover},
 		{"Launch to first result, checksum and mutual TLS", "–", "≤ 60 ms", launchLatency},
 		{"live output, from the command to the host", "–", "≤ 20 ms", liveLatency},
-		{"live copy of 50 MB/s", "no live copy", "≥ 0.9 ×", liveCost("for i in {1..50}; do head -c 1000000 text; sleep 0.02; done")},
-		{"live copy of text at full speed", "no live copy", "≥ 0.9 ×", liveCost("cat text")},
+		{"live copy of 50 MB/s", "no live copy", "≥ 0.9 ×", liveCost("for i in {1..50}; do head -c 1000000 text; sleep 0.02; done", manyBytes, (*bench).text)},
+		{"live copy of text at full speed", "no live copy", "≥ 0.9 ×", liveCost("cat text", manyBytes, (*bench).text)},
+		{"live copy of coloured text at full speed", "no live copy", "≥ 0.9 ×", liveCost("cat coloured", manyBytes, (*bench).coloured)},
+		{"live copy of four times MaxLogBytes at full speed", "no live copy", "–", liveCost("cat text", 256<<20, (*bench).text)},
 		{"Check on a job with a log of 1 GiB", "one of 1 KiB", "≤ 1.5 ×", checkLargeLog},
 		{"Check p99 while 16 jobs flood", "unloaded", "≤ 3 ×", checkUnderLoad},
 		{"a 50 KiB result", "an empty one", "+ ≤ 0.3 ms", largeResult},
@@ -104,7 +106,10 @@ func (b *bench) table(only string) error {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
 		verdict := "met"
-		if !met {
+		switch {
+		case r.target == "–":
+			verdict = "–"
+		case !met:
 			verdict = "**missed**"
 		}
 		fmt.Printf("| %s | %s | %s | %s | %s |\n", r.name, strings.ReplaceAll(r.against, "|", "\\|"), r.target, measured, verdict)
@@ -112,10 +117,15 @@ func (b *bench) table(only string) error {
 	return nil
 }
 
+// manyBytes is more than any log gets.
+const manyBytes = 16 << 30
+
 // launch loads a plugin whose logs go with it.
-func (b *bench) launch() (*shared.Client, error) {
+func (b *bench) launch() (*shared.Client, error) { return b.launchWith(manyBytes) }
+
+func (b *bench) launchWith(maxLogBytes int64) (*shared.Client, error) {
 	return shared.Launch(b.ctx, shared.LaunchConfig{Path: b.path, Dir: b.dir, LogDir: filepath.Join(b.dir, "logs"), LogRetention: -1,
-		MaxLogBytes: 16 << 30, MaxSessionLogBytes: 64 << 30})
+		MaxLogBytes: maxLogBytes, MaxSessionLogBytes: 64 << 30})
 }
 
 func cpuModel() string {

@@ -12,10 +12,16 @@ import (
 	"bashplugin/shared"
 )
 
-// text makes the file "text" in the scratch folder, a seeded build log of the
-// given size, unless it has it already.
-func (b *bench) text(size int64) error {
-	path := filepath.Join(b.dir, "text")
+// text makes the file "text", a build log.
+func (b *bench) text(size int64) error { return b.file("text", size, input.BuildLog) }
+
+// coloured makes the file "coloured", a build log of another kind.
+func (b *bench) coloured(size int64) error { return b.file("coloured", size, input.ColouredBuild) }
+
+// file makes a file in the scratch folder, of seeded text, unless it has it
+// already.
+func (b *bench) file(name string, size int64, text func(int) []byte) error {
+	path := filepath.Join(b.dir, name)
 	if info, err := os.Stat(path); err == nil && info.Size() == size {
 		return nil
 	}
@@ -24,7 +30,7 @@ func (b *bench) text(size int64) error {
 		return err
 	}
 	defer file.Close()
-	block := input.BuildLog(1 << 20)
+	block := text(1 << 20)
 	w := bufio.NewWriterSize(file, 1<<20)
 	for written := int64(0); written < size; {
 		n, err := w.Write(block[:min(int64(len(block)), size-written)])

@@ -2,56 +2,103 @@ package job
 
 import (
 	"encoding/binary"
-	"io"
+	"slices"
+	"time"
 
 	"bashplugin/plugin/internal/output"
 )
 
 const (
-	liveBacklog = 8 << 20 // bytes that wait in memory for the live copy's reader
-	chunkSize   = 4 << 10 // memory of a chunk, at least
+	liveBacklog = 8 << 20   // bytes that wait in memory for the live copy's reader
+	chunkSize   = 4 << 10   // memory of a chunk, at least
+	pieceSize   = 256 << 10 // read from disk at a time
+	remainder   = 128 << 10 // more than a Stream keeps of a line
 
-	// spoolBacklog bytes may wait on disk and, for each byte that the reader has
-	// taken, spoolShare more. The first liveTransit do not count: the connection
-	// takes them for a reader that is stuck.
+	// spoolBacklog bytes may wait in the spool and, besides, what the reader has
+	// shown to take in spoolTime. It begins as if it had shown to take trustSize
+	// in trustTime: a stuck reader is not known at once.
 	spoolBacklog = 16 << 20
-	spoolShare   = 64
-	liveTransit  = 1 << 20
+	spoolTime    = 10 * time.Second
+	trustSize    = 5 << 20
+	trustTime    = 50 * time.Millisecond
 )
 
-// chunk is some bytes for one writer.
+// chunk is some bytes of a track.
 type chunk struct {
-	to   io.Writer
+	of   *track
 	text []byte
 }
 
-// backlog holds what live has not written yet, in order: first in memory, then
-// on disk. All but read needs live's mu.
+// backlog holds what live has not written yet, in this order:
+//
+//	queue  in memory
+//	head   a passage that was in the spool
+//	spool  on disk: bytes, and passages
+//	last   a passage that grows
+//	rest   what came behind it and is not, or not yet, in the log
+//
+// All but read needs live's mu.
 type backlog struct {
-	stdout, stderr io.Writer
+	tracks [2]*track
 
 	queue []chunk
 	size  int // memory of queue
 
-	spool   *output.Spool // of frames, which come after the queue; nil: none
-	waiting int64         // bytes in it; 0: new chunks go to the queue
-	frame   []byte        // the last one, for its memory
-	taken   int64         // bytes that the writers took
+	head    passage
+	spool   *output.Spool
+	waiting int64 // bytes in it
+	last    passage
+	rest    []byte
+
+	taken int64         // bytes that the writers took
+	spent time.Duration // on that
+	since time.Time     // when the write that is under way began; zero: none is
+	piece []byte        // memory of what is read from disk
 }
 
-// frameHeader is what a frame begins with: 1 for stderr, and the length.
-const frameHeader = 5
+// A frame in the spool begins with its track's number and its length. With
+// isPassage, it holds the bounds of a passage.
+const (
+	frameHeader = 5
+	isPassage   = 1 << 7
+)
 
-func (b *backlog) isEmpty() bool { return len(b.queue) == 0 && b.waiting == 0 }
+// isEmpty reports whether nothing waits.
+func (b *backlog) isEmpty() bool { return len(b.queue) == 0 && !b.isOnDisk() }
 
-// add takes a copy of p, if there is room.
-func (b *backlog) add(to io.Writer, p []byte) bool {
-	if b.waiting > 0 || b.size+max(len(p), chunkSize) > liveBacklog {
-		return b.store(to, p)
+// isOnDisk reports whether something waits behind the queue.
+func (b *backlog) isOnDisk() bool {
+	return b.head.size() > 0 || b.waiting > 0 || b.last.size() > 0 || len(b.rest) > 0
+}
+
+// behind returns how many bytes wait, about.
+func (b *backlog) behind() int64 {
+	return int64(b.size) + b.head.size() + b.waiting + b.last.size() + int64(len(b.rest))
+}
+
+// isReadable reports whether next has something.
+func (b *backlog) isReadable() bool {
+	switch {
+	case len(b.queue) > 0:
+		return true
+	case b.head.size() > 0:
+		return b.head.isReadable()
+	case b.waiting > 0:
+		return true
+	case b.last.size() > 0:
+		return b.last.isReadable()
+	}
+	return len(b.rest) > 0
+}
+
+// add takes a copy of p into memory, if there is room.
+func (b *backlog) add(t *track, p []byte) bool {
+	if b.isOnDisk() || b.size+max(len(p), chunkSize) > liveBacklog {
+		return false
 	}
 	last := len(b.queue) - 1
-	if last < 0 || b.queue[last].to != to || len(b.queue[last].text)+len(p) > cap(b.queue[last].text) {
-		b.queue = append(b.queue, chunk{to, make([]byte, 0, max(len(p), chunkSize))})
+	if last < 0 || b.queue[last].of != t || len(b.queue[last].text)+len(p) > cap(b.queue[last].text) {
+		b.queue = append(b.queue, chunk{t, make([]byte, 0, max(len(p), chunkSize))})
 		last++
 		b.size += cap(b.queue[last].text)
 	}
@@ -59,60 +106,143 @@ func (b *backlog) add(to io.Writer, p []byte) bool {
 	return true
 }
 
-// store adds a frame to the spool.
-func (b *backlog) store(to io.Writer, p []byte) bool {
-	if b.spool == nil || b.waiting+int64(len(p)) > spoolBacklog+spoolShare*max(0, b.taken-liveTransit) {
+// store has p wait, the last that came of the track.
+func (b *backlog) store(t *track, p []byte) bool {
+	if begin := t.total - int64(len(p)); b.last.of != t || b.last.end+int64(len(b.rest)) != begin {
+		if !b.fix() {
+			return false
+		}
+		b.last = passage{t, begin, begin}
+	}
+	switch after := t.total - t.verbatim; {
+	case t.verbatim >= b.last.end && after <= remainder:
+		b.last.end = t.verbatim
+		b.rest = lastOf(b.rest, p, int(after))
+		return true
+	case len(b.rest)+len(p) <= remainder:
+		b.rest = append(b.rest, p...)
+		return true
+	}
+	if !b.fix() || !b.write(t.number, p) {
 		return false
 	}
-	which := byte(0)
-	if to == b.stderr {
-		which = 1
+	b.last = passage{t, t.total, t.total}
+	return true
+}
+
+// lastOf makes of old the last n bytes of itself and p.
+func lastOf(old, p []byte, n int) []byte {
+	fromOld := max(0, n-len(p))
+	return append(append(old[:0], old[len(old)-fromOld:]...), p[len(p)-(n-fromOld):]...)
+}
+
+// fix puts last and rest into the spool.
+func (b *backlog) fix() bool {
+	if b.last.size() > 0 {
+		bounds := binary.BigEndian.AppendUint64(nil, uint64(b.last.from))
+		if !b.write(b.last.of.number|isPassage, binary.BigEndian.AppendUint64(bounds, uint64(b.last.end))) {
+			return false
+		}
+		b.last.from = b.last.end
 	}
-	b.frame = binary.BigEndian.AppendUint32(append(b.frame[:0], which), uint32(len(p)))
-	b.frame = append(b.frame, p...)
-	n, err := b.spool.Write(b.frame)
+	if len(b.rest) > 0 && !b.write(b.last.of.number, b.rest) {
+		return false
+	}
+	b.passRest()
+	b.rest = b.rest[:0]
+	return true
+}
+
+// passRest moves last behind rest.
+func (b *backlog) passRest() {
+	b.last.end += int64(len(b.rest))
+	b.last.from = b.last.end
+}
+
+// write adds a frame to the spool.
+func (b *backlog) write(kind byte, p []byte) bool {
+	if b.waiting+int64(len(p)) > b.room() {
+		return false
+	}
+	header := binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(p)))
+	n, err := b.spool.Write(header, p)
 	b.waiting += int64(n)
 	return err == nil
 }
 
-// pop returns the first chunk in memory. Where none is, read has the next.
-func (b *backlog) pop() (c chunk, inMemory bool) {
-	if len(b.queue) == 0 {
-		return chunk{}, false
+// room returns how much may wait in the spool.
+func (b *backlog) room() int64 {
+	spent := trustTime + b.spent
+	if !b.since.IsZero() {
+		spent += time.Since(b.since)
 	}
-	c = b.queue[0]
-	b.queue = b.queue[1:]
-	b.size -= cap(c.text)
-	return c, true
+	return spoolBacklog + int64(float64(trustSize+b.taken)*spoolTime.Seconds()/spent.Seconds())
 }
 
-// read reads the next chunk on disk. It may be called beside add, and is
-// followed by shrink.
-func (b *backlog) read() (chunk, error) {
+// begin and took enclose a write of n bytes.
+func (b *backlog) begin() { b.since = time.Now() }
+
+func (b *backlog) took(n int) {
+	b.taken += int64(n)
+	b.spent += time.Since(b.since)
+	b.since = time.Time{}
+}
+
+// next takes off what comes next, which must be readable: a chunk or, where
+// that has no text, a passage or, where that is empty, the next frame.
+func (b *backlog) next() (c chunk, part passage) {
+	switch {
+	case len(b.queue) > 0:
+		c = b.queue[0]
+		b.queue = b.queue[1:]
+		b.size -= cap(c.text)
+	case b.head.size() > 0:
+		part = b.head.cut()
+	case b.waiting > 0:
+	case b.last.size() > 0:
+		part = b.last.cut()
+	default:
+		c = chunk{b.last.of, b.rest}
+		b.passRest()
+		b.rest = nil
+	}
+	return c, part
+}
+
+// readFrame reads the first frame in the spool: a chunk or a passage. It may be
+// called beside store, and is followed by shrink.
+func (b *backlog) readFrame() (c chunk, part passage, err error) {
 	var header [frameHeader]byte
-	if _, err := b.spool.Read(header[:]); err != nil {
-		return chunk{}, err
+	if _, err = b.spool.Read(header[:]); err != nil {
+		return c, part, err
 	}
-	c := chunk{to: b.stdout, text: make([]byte, binary.BigEndian.Uint32(header[1:]))}
-	if header[0] == 1 {
-		c.to = b.stderr
+	b.piece = slices.Grow(b.piece[:0], int(binary.BigEndian.Uint32(header[1:])))
+	text := b.piece[:binary.BigEndian.Uint32(header[1:])]
+	if _, err = b.spool.Read(text); err != nil {
+		return c, part, err
 	}
-	_, err := b.spool.Read(c.text)
-	return c, err
+	of := b.tracks[header[0]&^isPassage]
+	if header[0]&isPassage == 0 {
+		return chunk{of, text}, part, nil
+	}
+	part = passage{of, int64(binary.BigEndian.Uint64(text)), int64(binary.BigEndian.Uint64(text[8:]))}
+	return c, part, nil
 }
 
-// shrink takes note that a chunk was read.
-func (b *backlog) shrink(c chunk) {
-	if b.waiting -= frameHeader + int64(len(c.text)); b.waiting == 0 {
+// shrink takes note that a frame was read.
+func (b *backlog) shrink() {
+	if b.waiting = b.spool.Len(); b.waiting == 0 {
 		b.spool.Reset()
-		b.frame = nil
 	}
 }
 
 // close drops everything.
 func (b *backlog) close() {
-	b.queue, b.size, b.waiting, b.frame = nil, 0, 0, nil
-	if b.spool != nil {
-		b.spool.Close()
+	b.queue, b.size, b.head, b.waiting, b.last, b.rest, b.piece = nil, 0, passage{}, 0, passage{}, nil, nil
+	b.spool.Close()
+	for _, t := range b.tracks {
+		if t.log != nil {
+			t.log.Close()
+		}
 	}
 }

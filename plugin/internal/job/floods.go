@@ -15,7 +15,8 @@ type Floods struct {
 	turns chan struct{}
 	crowd atomic.Int32 // the sources that have a turn or wait for one
 
-	processors int // to use while there is a flood; 0: never changed
+	processors int           // to use while there is a flood; 0: never changed
+	restShare  time.Duration // how long a makeWay is, in times of the work
 	mu         sync.Mutex
 	active     int // floods
 	calm       *time.Timer
@@ -28,6 +29,12 @@ const (
 
 	// calmAfter is how long after a flood the next one is still expected.
 	calmAfter = time.Second
+
+	// A flood and its copy use four processors: the command, the plugin twice,
+	// and the host. Where there are fewer, the copy gets a twentieth of the time.
+	spareProcessors = 4
+	spareRest       = 1
+	scarceRest      = 20
 )
 
 // NewFloods returns the Floods of a process. Where processors is not 0 the Go
@@ -35,7 +42,11 @@ const (
 // another would be woken in vain at each step of each call, at the expense of
 // the commands.
 func NewFloods(processors int) *Floods {
-	f := &Floods{turns: make(chan struct{}, max(1, max(processors, runtime.GOMAXPROCS(0))-1)), processors: processors}
+	all := max(processors, runtime.GOMAXPROCS(0))
+	f := &Floods{turns: make(chan struct{}, max(1, all-1)), processors: processors, restShare: spareRest}
+	if all < spareProcessors {
+		f.restShare = scarceRest
+	}
 	f.calm = time.AfterFunc(0, f.rest)
 	return f
 }
@@ -85,6 +96,20 @@ func (f *Floods) turn(step, settle func()) {
 		settle()
 		time.Sleep(min(time.Since(start), maxRest))
 	}
+}
+
+// makeWay is a rest after work that can wait, since there are floods which
+// cannot.
+func (f *Floods) makeWay(work time.Duration) {
+	if f.flooding() {
+		time.Sleep(f.restShare * work)
+	}
+}
+
+func (f *Floods) flooding() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.active > 0
 }
 
 // crowded reports whether there are more floods than can have a turn at a time.

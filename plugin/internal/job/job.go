@@ -94,29 +94,31 @@ func start(cfg Config, files []*os.File, command string) (*process.Group, error)
 
 // open makes the pipes and what follows them. It returns the command's files.
 func (j *Job) open(cfg Config) ([]*os.File, error) {
-	stream := func(name string) *output.Stream {
-		limits := j.req.Limits
-		return output.NewStream(output.StreamConfig{Logs: cfg.Logs, Name: cfg.Name + name, Tail: limits.MaxBytes, Head: limits.Ends})
+	stdout := &track{stream: j.newStream(cfg, ".stdout.log"), to: j.req.Stdout}
+	stderr := &track{to: j.req.Stderr, number: 1}
+	if !j.req.Merge {
+		stderr.stream = j.newStream(cfg, ".stderr.log")
 	}
-	j.live = newLive(j.req.Stdout, j.req.Stderr, cfg.Logs.NewSpool())
-	j.stdout = stream(".stdout.log")
-	stdout, err := j.pipe(cfg, j.stdout, func(p []byte) {
-		j.live.put(j.req.Stdout, p)
-		_, _ = j.stdout.Write(p)
-	})
+	j.stdout, j.stderr = stdout.stream, stderr.stream
+	if stdout.to != nil || stderr.to != nil {
+		j.live = newLive(cfg.Floods, cfg.Logs.NewSpool(), stdout, stderr)
+		stdout.live, stderr.live = j.live, j.live
+	}
+	out, err := j.pipe(cfg, stdout)
 	if err != nil || j.req.Merge {
-		return []*os.File{cfg.Null, stdout, stdout}, err
+		return []*os.File{cfg.Null, out, out}, err
 	}
-	j.stderr = stream(".stderr.log")
-	stderr, err := j.pipe(cfg, j.stderr, func(p []byte) {
-		j.live.put(j.req.Stderr, p)
-		_, _ = j.stderr.Write(p)
-	})
-	return []*os.File{cfg.Null, stdout, stderr}, err
+	errs, err := j.pipe(cfg, stderr)
+	return []*os.File{cfg.Null, out, errs}, err
 }
 
-func (j *Job) pipe(cfg Config, stream *output.Stream, sink func([]byte)) (*os.File, error) {
-	s, write, err := newSource(cfg.Floods, sink, stream.Flush)
+func (j *Job) newStream(cfg Config, name string) *output.Stream {
+	limits := j.req.Limits
+	return output.NewStream(output.StreamConfig{Logs: cfg.Logs, Name: cfg.Name + name, Tail: limits.MaxBytes, Head: limits.Ends})
+}
+
+func (j *Job) pipe(cfg Config, t *track) (*os.File, error) {
+	s, write, err := newSource(cfg.Floods, t.write, t.pause)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a pipe: %w", err)
 	}

@@ -1,8 +1,6 @@
 package job
 
 import (
-	"fmt"
-	"io"
 	"sync"
 	"time"
 
@@ -11,70 +9,92 @@ import (
 )
 
 const (
-	// spoolRest is how long the copy of what waits on disk rests for each time
-	// that it takes, while the command goes on: it can wait, the command cannot.
-	spoolRest = 2
-
 	liveStall = 100 * time.Millisecond // how long settle waits for one write
 	liveWait  = time.Second            // and for all of them
+	liveMost  = 64 << 20               // settle does not wait for more than this
 )
 
 // live copies raw output to the writers of a request. One goroutine writes;
-// put never waits for it. What the writers do not take at once waits in the
-// backlog; what exceeds that is left out.
+// put and store never wait for it. What the writers do not take at once waits
+// in the backlog; what exceeds that is left out.
 type live struct {
-	stdout, stderr io.Writer
-	done           chan struct{} // the goroutine has ended
-	moved          chan struct{} // after each write
+	floods *Floods
+	done   chan struct{} // the goroutine has ended
+	moved  chan struct{} // after each write
 
-	mu      sync.Mutex // guards what follows
-	wake    *sync.Cond
-	backlog backlog
-	skipped int64 // bytes left out since the last that are in the backlog
-	writing bool  // a chunk is with its writer
-	ended   bool  // nothing more comes, or is wanted
+	mu        sync.Mutex // guards what follows
+	wake      *sync.Cond
+	backlog   backlog
+	skipped   int64 // bytes left out since the last that are in the backlog
+	skippedOf *track
+	writing   bool // a chunk is with its writer
+	ended     bool // nothing more comes, or is wanted
 }
 
-// newLive returns nil where there is nobody to copy to.
-func newLive(stdout, stderr io.Writer, spool *output.Spool) *live {
-	if stdout == nil && stderr == nil {
-		return nil
-	}
+// newLive begins a copy.
+func newLive(floods *Floods, spool *output.Spool, stdout, stderr *track) *live {
 	l := &live{
-		stdout: stdout, stderr: stderr,
-		done: make(chan struct{}), moved: make(chan struct{}, 1),
-		backlog: backlog{stdout: stdout, stderr: stderr, spool: spool},
+		floods: floods, done: make(chan struct{}), moved: make(chan struct{}, 1),
+		backlog: backlog{spool: spool, tracks: [2]*track{stdout, stderr}},
 	}
 	l.wake = sync.NewCond(&l.mu)
 	go l.run()
 	return l
 }
 
-// put queues a copy of p.
-func (l *live) put(to io.Writer, p []byte) {
-	if l == nil || to == nil {
-		return
+// put queues a copy of p, if there is room in memory. Where there is none, store
+// follows.
+func (l *live) put(t *track, p []byte) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return true
 	}
+	if l.skipped > 0 {
+		if !l.backlog.add(t, marker(l.skipped)) {
+			return false
+		}
+		l.skipped = 0
+	}
+	if !l.backlog.add(t, p) {
+		return false
+	}
+	l.wake.Signal()
+	return true
+}
+
+// store has p wait on disk, if there is room: the last that came of the track.
+// Its verbatim bytes are in the log.
+func (l *live) store(t *track, p []byte, log *output.Log) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended {
 		return
 	}
-	n := int64(len(p))
-	if l.skipped > 0 {
-		p = append(l.marker(), p...)
+	if t.log == nil && log != nil {
+		t.log = log.Reader()
 	}
-	if l.backlog.add(to, p) {
+	if l.skipped > 0 && l.backlog.fix() && l.backlog.write(t.number, marker(l.skipped)) {
 		l.skipped = 0
-		l.wake.Signal()
-		return
 	}
-	l.skipped += n
+	if l.skipped > 0 || !l.backlog.store(t, p) {
+		l.skipped += int64(len(p))
+		l.skippedOf = t
+	}
+	l.wake.Signal()
 }
 
-func (l *live) marker() []byte { return fmt.Appendf(nil, "\n[… %d bytes skipped …]\n", l.skipped) }
+// look has the goroutine look whether the logs have what it waits for.
+func (l *live) look() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.wake.Signal()
+}
 
-// end says that nothing more comes.
+// end says that nothing more comes. The Streams are closed.
 func (l *live) end() {
 	if l == nil {
 		return
@@ -91,15 +111,15 @@ func (l *live) run() {
 	defer l.giveUp()
 	for l.await() {
 		start := time.Now()
-		c, inMemory, err := l.next()
-		if err == nil {
-			_, err = c.to.Write(c.text)
+		c, err := l.next()
+		if err == nil && c.of != nil {
+			_, err = c.of.to.Write(c.text)
 		}
 		if err != nil {
 			return // the reader does not want more
 		}
-		if l.wrote(c) && !inMemory {
-			time.Sleep(min(spoolRest*time.Since(start), maxRest))
+		if more := l.wrote(c); more && len(c.text) >= bufferSize {
+			l.floods.makeWay(time.Since(start))
 		}
 	}
 }
@@ -108,34 +128,47 @@ func (l *live) run() {
 func (l *live) await() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.backlog.isEmpty() && !l.ended {
+	for !l.backlog.isReadable() && !l.ended {
 		l.wake.Wait()
 	}
-	l.writing = !l.backlog.isEmpty() || l.skipped > 0
+	l.writing = l.backlog.isReadable() || l.skipped > 0
 	return l.writing
 }
 
-// next returns what await has found. The last thing that there is to say is
-// what was left out at the end.
-func (l *live) next() (c chunk, inMemory bool, err error) {
+// next returns what await has found, or the zero value where that leads to
+// nothing yet. The last thing that there is to say is what was left out at the
+// end.
+func (l *live) next() (chunk, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.backlog.isEmpty() {
-		c = chunk{l.stdout, l.marker()}
-		if c.to == nil {
-			c.to = l.stderr
-		}
+	l.backlog.begin()
+	if !l.backlog.isReadable() {
+		c := chunk{l.skippedOf, marker(l.skipped)}
 		l.skipped = 0
-		return c, true, nil
+		return c, nil
 	}
-	if c, inMemory = l.backlog.pop(); inMemory {
-		return c, true, nil
+	c, part := l.backlog.next()
+	if c.of != nil {
+		return c, nil
 	}
 	l.mu.Unlock()
-	c, err = l.backlog.read()
+	defer l.mu.Lock()
+	if part.size() > 0 {
+		l.backlog.piece = part.read(l.backlog.piece)
+		return chunk{part.of, l.backlog.piece}, nil
+	}
+	return l.nextFrame()
+}
+
+// nextFrame returns the next chunk in the spool. Where a passage comes first,
+// it is at the head of the backlog from then on.
+func (l *live) nextFrame() (chunk, error) {
+	c, part, err := l.backlog.readFrame()
 	l.mu.Lock()
-	l.backlog.shrink(c)
-	return c, false, err
+	defer l.mu.Unlock()
+	l.backlog.head = part
+	l.backlog.shrink()
+	return c, err
 }
 
 // wrote reports whether more may come.
@@ -143,7 +176,10 @@ func (l *live) wrote(c chunk) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.writing = false
-	l.backlog.taken += int64(len(c.text))
+	l.backlog.took(len(c.text))
+	if l.backlog.isEmpty() {
+		l.backlog.piece = nil
+	}
 	select {
 	case l.moved <- struct{}{}:
 	default:
@@ -158,16 +194,19 @@ func (l *live) giveUp() {
 	l.backlog.close()
 }
 
-// idle reports whether everything so far is written.
-func (l *live) idle() bool {
+// behind returns how many bytes are not written yet, about.
+func (l *live) behind() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.backlog.isEmpty() && !l.writing
+	if n := l.backlog.behind(); n > 0 || !l.writing {
+		return n
+	}
+	return 1
 }
 
 func (l *live) tellEnd() {
-	for _, w := range []io.Writer{l.stdout, l.stderr} {
-		if ender, ok := w.(shared.OutputEnder); ok {
+	for _, t := range l.backlog.tracks {
+		if ender, ok := t.to.(shared.OutputEnder); ok {
 			ender.EndOutput()
 		}
 	}
@@ -175,7 +214,7 @@ func (l *live) tellEnd() {
 
 // settle waits until everything so far is written, as long as writes go on: a
 // writer that is stuck holds nobody up for more than liveStall, a slow one for
-// no more than liveWait.
+// no more than liveWait, and one that is far behind not at all.
 func (l *live) settle() {
 	if l == nil {
 		return
@@ -183,7 +222,10 @@ func (l *live) settle() {
 	timer, enough := time.NewTimer(liveStall), time.NewTimer(liveWait)
 	defer timer.Stop()
 	defer enough.Stop()
-	for !l.idle() {
+	for {
+		if n := l.behind(); n == 0 || n > liveMost {
+			return
+		}
 		select {
 		case <-l.done:
 			return

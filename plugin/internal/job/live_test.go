@@ -1,14 +1,19 @@
 package job
 
 import (
-	"bashplugin/plugin/internal/output"
 	"bytes"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/plugin/internal/output"
 )
 
 // stuck is a writer that takes nothing until it is told to.
@@ -17,118 +22,233 @@ type stuck struct {
 	gate chan struct{}
 }
 
+func newStuck() *stuck { return &stuck{gate: make(chan struct{}, 1)} }
+
 func (w *stuck) Write(p []byte) (int, error) {
 	<-w.gate
 	return w.Buffer.Write(p)
 }
 
+// copied is a live copy whose tracks are written as a source would.
+type copied struct {
+	*live
+	logs           *output.Logs
+	stdout, stderr *track
+}
+
+func newCopied(t *testing.T, logs output.LogsConfig, stdout, stderr io.Writer) *copied {
+	logs.Dir = t.TempDir()
+	c := &copied{logs: output.NewLogs(logs)}
+	stream := func(name string) *output.Stream {
+		return output.NewStream(output.StreamConfig{Logs: c.logs, Name: name})
+	}
+	c.stdout = &track{stream: stream("out.log"), to: stdout}
+	c.stderr = &track{stream: stream("err.log"), to: stderr, number: 1}
+	c.live = newLive(NewFloods(0), c.logs.NewSpool(), c.stdout, c.stderr)
+	c.stdout.live, c.stderr.live = c.live, c.live
+	return c
+}
+
+// take has the reader take n bytes of stdout, once.
+func (c *copied) take(w *stuck, n int) {
+	w.gate <- struct{}{}
+	c.stdout.write(make([]byte, n))
+	for c.behind() > 0 {
+		<-c.moved
+	}
+}
+
+// finish lets the copy come to its end.
+func (c *copied) finish(gates ...chan struct{}) {
+	for _, gate := range gates {
+		close(gate)
+	}
+	c.stdout.stream.Close()
+	c.stderr.stream.Close()
+	c.end()
+	<-c.done
+}
+
+// skipped returns the bytes in text that no marker stands for, and the sum of
+// what the markers say.
+func skipped(t *testing.T, text string) (rest string, n int) {
+	before, after, found := strings.Cut(text, "\n[… ")
+	for rest = before; found; {
+		var size int
+		_, err := fmt.Sscanf(after, "%d bytes skipped …]\n", &size)
+		require.NoError(t, err)
+		n += size
+		_, after, _ = strings.Cut(after, "…]\n")
+		before, after, found = strings.Cut(after, "\n[… ")
+		rest += before
+	}
+	return rest, n
+}
+
 func TestLiveKeepsABacklogForASlowReader(t *testing.T) {
-	w := &stuck{gate: make(chan struct{})}
-	l := newLive(w, nil, nil)
+	w := newStuck()
+	c := newCopied(t, output.LogsConfig{MaxSessionBytes: 1}, w, nil)
 	text := strings.Repeat("0123456789abcde\n", liveBacklog/16/2)
 	for part := range strings.Lines(text) {
-		l.put(w, []byte(part))
+		c.stdout.write([]byte(part))
 	}
-	close(w.gate)
-	l.end()
-	<-l.done
+	c.finish(w.gate)
 	assert.Equal(t, text, w.String())
 }
 
 func TestLiveCountsWhatItLeavesOut(t *testing.T) {
-	w := &stuck{gate: make(chan struct{})}
-	l := newLive(w, nil, nil)
+	w := newStuck()
+	c := newCopied(t, output.LogsConfig{MaxSessionBytes: 1}, w, nil)
 	part := bytes.Repeat([]byte("x"), 1<<20)
 	for range 20 {
-		l.put(w, part)
+		c.stdout.write(part)
 	}
-	close(w.gate)
-	l.end()
-	<-l.done
-	var skipped int
-	before, marker, found := strings.Cut(w.String(), "\n[… ")
-	assert.True(t, found)
-	_, err := fmt.Sscanf(marker, "%d bytes skipped …]\n", &skipped)
-	assert.NoError(t, err)
-	assert.Equal(t, 20<<20, len(before)+skipped)
-	assert.GreaterOrEqual(t, len(before), liveBacklog)
+	c.finish(w.gate)
+	rest, n := skipped(t, w.String())
+	assert.Equal(t, 20<<20, len(rest)+n)
+	assert.GreaterOrEqual(t, len(rest), liveBacklog)
+	assert.LessOrEqual(t, len(rest), liveBacklog+1<<20, "one more is with the writer")
 }
 
 func TestLiveIsBoundedWhateverTheSizeOfTheWrites(t *testing.T) {
-	stdout, stderr := &stuck{gate: make(chan struct{})}, &stuck{gate: make(chan struct{})}
-	l := newLive(stdout, stderr, nil)
+	stdout, stderr := newStuck(), newStuck()
+	c := newCopied(t, output.LogsConfig{MaxSessionBytes: 1}, stdout, stderr)
 	for range liveBacklog / chunkSize {
-		l.put(stdout, []byte("a"))
-		l.put(stderr, []byte("b"))
+		c.stdout.write([]byte("a"))
+		c.stderr.write([]byte("b"))
 	}
-	l.mu.Lock()
-	var memory int
-	for _, c := range l.backlog.queue {
-		memory += cap(c.text)
+	c.mu.Lock()
+	memory := cap(c.backlog.rest)
+	for _, chunk := range c.backlog.queue {
+		memory += cap(chunk.text)
 	}
-	assert.LessOrEqual(t, memory, liveBacklog)
-	assert.Positive(t, l.skipped)
-	l.mu.Unlock()
-	close(stdout.gate)
-	close(stderr.gate)
-	l.end()
-	<-l.done
+	assert.LessOrEqual(t, memory, liveBacklog+remainder)
+	assert.Positive(t, c.live.skipped)
+	c.mu.Unlock()
+	c.finish(stdout.gate, stderr.gate)
 }
 
 // What a reader that does take something leaves waiting is on disk, in order,
 // past what memory holds.
 func TestLiveWaitsOnDiskForAReaderThatIsBehind(t *testing.T) {
-	logs := output.NewLogs(output.LogsConfig{Dir: t.TempDir()})
-	w, errs := &stuck{gate: make(chan struct{}, 1)}, new(bytes.Buffer)
-	w.gate <- struct{}{}
-	l := newLive(w, errs, logs.NewSpool())
-	first := strings.Repeat("x", 2<<20)
-	l.put(w, []byte(first))
-	for !l.idle() {
-		<-l.moved
-	}
+	w, errs := newStuck(), new(bytes.Buffer)
+	c := newCopied(t, output.LogsConfig{}, w, errs)
+	c.take(w, 2<<20)
 	var want, wantErrs strings.Builder
-	want.WriteString(first)
+	want.Write(make([]byte, 2<<20))
 	for i := range 100 {
 		part := strings.Repeat(fmt.Sprintln("part", i), 12<<10)
-		l.put(w, []byte(part))
+		c.stdout.write([]byte(part))
 		want.WriteString(part)
-		l.put(errs, []byte(part[:i]))
+		c.stderr.write([]byte(part[:i]))
 		wantErrs.WriteString(part[:i])
 	}
-	l.mu.Lock()
-	assert.Positive(t, l.backlog.waiting)
-	assert.Zero(t, l.skipped)
-	l.mu.Unlock()
-	close(w.gate)
-	l.end()
-	<-l.done
+	c.mu.Lock()
+	assert.Positive(t, c.backlog.waiting)
+	assert.Zero(t, c.live.skipped)
+	c.mu.Unlock()
+	c.finish(w.gate)
 	assert.True(t, want.String() == w.String(), "everything came, in order")
 	assert.Equal(t, wantErrs.String(), errs.String())
-	entries, err := os.ReadDir(logs.Folder())
+	names, err := filepath.Glob(filepath.Join(c.logs.Folder(), "live-*"))
 	assert.NoError(t, err)
-	assert.Len(t, entries, 1, "only the session's own file")
+	assert.Empty(t, names, "the file has no name")
 }
 
 // The disk has bounds, too.
 func TestLiveOnDiskIsBounded(t *testing.T) {
-	logs := output.NewLogs(output.LogsConfig{Dir: t.TempDir(), MaxSessionBytes: 3 << 20})
-	w := &stuck{gate: make(chan struct{}, 1)}
-	w.gate <- struct{}{}
-	l := newLive(w, nil, logs.NewSpool())
-	l.put(w, make([]byte, 2<<20))
-	for !l.idle() {
-		<-l.moved
-	}
+	w := newStuck()
+	c := newCopied(t, output.LogsConfig{MaxSessionBytes: 3 << 20}, w, nil)
+	c.take(w, 2<<20)
 	for range 20 {
-		l.put(w, make([]byte, 1<<20))
+		c.stdout.write(make([]byte, 1<<20))
 	}
-	close(w.gate)
-	l.end()
-	<-l.done
-	before, marker, found := strings.Cut(w.String(), "\n[… ")
-	assert.True(t, found)
-	skipped := 22<<20 - len(before)
-	assert.Equal(t, fmt.Sprintf("%d bytes skipped …]\n", skipped), marker)
-	assert.GreaterOrEqual(t, skipped, 9<<20, "more than memory and the session's bound hold")
+	c.finish(w.gate)
+	rest, n := skipped(t, w.String())
+	assert.Equal(t, 22<<20, len(rest)+n)
+	assert.GreaterOrEqual(t, n, 8<<20, "more than memory and the session's bound hold")
+}
+
+// What the log holds as it came is not written a second time, and waits
+// however stuck the reader is.
+func TestLiveReadsTheLog(t *testing.T) {
+	w := newStuck()
+	c := newCopied(t, output.LogsConfig{}, w, nil)
+	var want strings.Builder
+	for i := range 400 {
+		part := strings.Repeat(fmt.Sprintln("a line of part", i, "ä€😀"), 5000)
+		if i%3 == 0 {
+			part += "$ " // an unfinished line
+		}
+		want.WriteString(part)
+		c.stdout.write([]byte(part))
+	}
+	c.mu.Lock()
+	assert.Zero(t, c.backlog.waiting)
+	assert.Greater(t, c.backlog.last.size(), int64(20<<20))
+	c.mu.Unlock()
+	c.finish(w.gate)
+	assert.True(t, want.String() == w.String(), "everything came, in order")
+}
+
+// A log that can no longer be read is as good as none.
+func TestLiveWithoutTheLog(t *testing.T) {
+	w := newStuck()
+	c := newCopied(t, output.LogsConfig{}, w, nil)
+	part := bytes.Repeat([]byte("0123456789abcde\n"), 1<<16)
+	for range 40 {
+		c.stdout.write(part)
+	}
+	require.NoError(t, os.Remove(filepath.Join(c.logs.Folder(), "out.log")))
+	c.finish(w.gate)
+	rest, n := skipped(t, w.String())
+	assert.Equal(t, 40<<20, len(rest)+n)
+	assert.GreaterOrEqual(t, len(rest), liveBacklog)
+}
+
+// Whatever is written in whatever pieces, and whenever the reader reads, the
+// copy is what was written.
+func TestLiveIsExact(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		out, errs := &stuck{gate: make(chan struct{}, 1000)}, new(bytes.Buffer)
+		c := newCopied(t, output.LogsConfig{MaxBytes: int64(r.IntN(40)) << 20}, out, errs)
+		out.gate <- struct{}{}
+		out.gate <- struct{}{}
+		c.take(out, 2<<20)
+		want := map[*track]*bytes.Buffer{c.stdout: bytes.NewBuffer(make([]byte, 2<<20)), c.stderr: {}}
+		dirtyFrom := r.IntN(300)
+		for i := range 200 {
+			to := c.stdout
+			if r.IntN(4) == 0 {
+				to = c.stderr
+			}
+			p := piece(r, i > dirtyFrom)
+			want[to].Write(p)
+			to.write(p)
+			switch r.IntN(8) {
+			case 0:
+				out.gate <- struct{}{}
+			case 1:
+				to.pause()
+			}
+		}
+		c.finish(out.gate)
+		assert.True(t, bytes.Equal(want[c.stdout].Bytes(), out.Bytes()), "stdout of seed %d", seed)
+		assert.True(t, bytes.Equal(want[c.stderr].Bytes(), errs.Bytes()), "stderr of seed %d", seed)
+	}
+}
+
+// piece returns text of any size, with lines of any length.
+func piece(r *rand.Rand, dirty bool) []byte {
+	p := bytes.Repeat([]byte("x"), 1+r.IntN(1<<r.IntN(19)))
+	if r.IntN(4) > 0 {
+		for at := 0; at < len(p); at += 1 + r.IntN(1+r.IntN(1<<17)) {
+			p[at] = '\n'
+		}
+	}
+	if dirty {
+		p[r.IntN(len(p))] = '\r'
+	}
+	return p
 }

@@ -28,9 +28,10 @@ type source struct {
 
 	mu    sync.Mutex // held during a read and what is done with its bytes; guards what follows
 	sink  func([]byte)
-	pause func() // called when a flood has come to a pause
+	pause func() // called after large reads, when no more is expected at once
 	total int64
 	large bool // the pipe was made larger
+	ahead bool // pause has not been called since a large read
 	eof   bool
 }
 
@@ -60,6 +61,7 @@ func (s *source) run() {
 				s.turn(int(fd), pace.flood)
 			}
 			if n <= 0 {
+				s.settle()
 				return !errors.Is(err, syscall.EAGAIN)
 			}
 		}
@@ -75,18 +77,26 @@ func (s *source) step(fd int, flood bool) (n int, err error) {
 	if !flood {
 		return s.read(fd)
 	}
-	s.floods.turn(func() { n, err = s.read(fd) }, s.pause)
-	if n <= 0 {
+	s.floods.turn(func() { n, err = s.read(fd) }, s.settle)
+	return n, err
+}
+
+// settle calls pause where that is due.
+func (s *source) settle() {
+	s.mu.Lock()
+	due := s.ahead
+	s.ahead = false
+	s.mu.Unlock()
+	if due {
 		s.pause()
 	}
-	return n, err
 }
 
 // turn begins or ends a flood.
 func (s *source) turn(fd int, flood bool) {
 	if !flood {
 		s.floods.end()
-		s.pause()
+		s.settle()
 		return
 	}
 	s.floods.begin()
@@ -123,6 +133,7 @@ func (s *source) read(fd int) (n int, err error) {
 		return n, err
 	}
 	s.total += int64(n)
+	s.ahead = s.ahead || n >= bufferSize
 	s.sink(buffer[:n])
 	return n, nil
 }
@@ -130,6 +141,7 @@ func (s *source) read(fd int) (n int, err error) {
 // drain reads what is in the pipe at this moment, and does not wait for more:
 // a process that goes on writing does not hold it up.
 func (s *source) drain() {
+	defer s.settle()
 	_ = s.conn.Control(func(fd uintptr) {
 		for target := s.written(int(fd)); s.taken() < target; {
 			if n, _ := s.read(int(fd)); n <= 0 {

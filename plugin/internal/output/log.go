@@ -4,34 +4,53 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"unicode/utf8"
 )
 
 // Log is the file that holds a stream from its first byte on. It stops for
 // good at the first byte that it cannot take, so that what it holds is always
-// an unbroken beginning of the stream. One goroutine at a time may use it.
+// an unbroken beginning of the stream. One goroutine at a time may use it;
+// others may have LogReaders.
 type Log struct {
 	logs  *Logs
 	file  *os.File
 	path  string
+	taken int64         // bytes that are, or are about to be, in the file
 	block *[]byte       // what is not given to the file yet; nil: nothing
 	under chan struct{} // closed when the block before that is written; nil: it is
 	stop  error         // why it stopped, as far as that is known yet
 
-	// Used by whoever writes a block; wait comes before any other use.
-	size  int64 // of what is final
-	draft int64 // where the draft behind that ends; 0: there is none
-	err   error // why it stopped
+	// Changed by whoever writes a block; wait comes before any other use, but
+	// for a look at size and failed.
+	size   atomic.Int64 // of what is final
+	failed atomic.Bool  // err is set
+	draft  int64        // where the draft behind size ends; 0: there is none
+	err    error        // why the file could not be written
 }
 
-// write takes p. flush makes sure that the file has it.
+// write takes p, as far as the stream's bound and the session's bound allow.
+// flush makes sure that the file has it.
 func (l *Log) write(p []byte) {
-	for len(p) > 0 && l.stop == nil {
+	if l.stop != nil {
+		return
+	}
+	allowed, reason := l.logs.allow(l.taken, len(p))
+	n := cutRune(p, allowed)
+	l.logs.giveBack(allowed - n)
+	if l.taken += int64(n); reason != "" {
+		l.stop = fmt.Errorf("the log ends after %d bytes: %s", l.taken, reason)
+	}
+	l.add(p[:n])
+}
+
+func (l *Log) add(p []byte) {
+	for len(p) > 0 {
 		if l.block == nil {
 			if l.block = l.logs.blocks.take(); l.block == nil {
 				l.wait()
 				l.put(p)
-				l.stop = l.err
+				l.notice()
 				return
 			}
 		}
@@ -59,6 +78,13 @@ func (l *Log) wait() {
 	if l.under != nil {
 		<-l.under
 		l.under = nil
+		l.notice()
+	}
+}
+
+// notice takes note of what became of a block.
+func (l *Log) notice() {
+	if l.err != nil {
 		l.stop = l.err
 	}
 }
@@ -70,27 +96,23 @@ func (l *Log) flush() {
 		l.put(*l.block)
 		l.logs.blocks.free(l.block)
 		l.block = nil
-		l.stop = l.err
+		l.notice()
 	}
 }
 
-// put appends p to the file as far as the disk, the stream's bound and the
-// session's bound allow.
+// put appends p to the file as far as the disk allows.
 func (l *Log) put(p []byte) {
-	if l.err != nil {
-		return
+	n := 0
+	if l.err == nil {
+		n, l.err = l.file.Write(p) // a draft does not move the place
+		size := l.size.Add(int64(n))
+		l.cutDraft(0)
+		if l.err != nil {
+			l.err = fmt.Errorf("the log ends after %d bytes: %w", size, cause(l.err))
+			l.failed.Store(true)
+		}
 	}
-	allowed, reason := l.logs.allow(l.size, len(p))
-	n, err := l.file.Write(p[:cutRune(p, allowed)]) // a draft does not move the place
-	l.size += int64(n)
-	l.logs.giveBack(allowed - n)
-	l.cutDraft(0)
-	switch {
-	case err != nil:
-		l.err = fmt.Errorf("the log ends after %d bytes: %w", l.size, cause(err))
-	case reason != "":
-		l.err = fmt.Errorf("the log ends after %d bytes: %s", l.size, reason)
-	}
+	l.logs.giveBack(len(p) - n)
 }
 
 // sketch writes the line that is being written behind everything else. What
@@ -99,11 +121,12 @@ func (l *Log) sketch(line []byte) error {
 	if len(line) == 0 && l.draft == 0 {
 		return nil
 	}
-	allowed, reason := l.logs.allow(l.size, len(line))
+	size := l.size.Load()
+	allowed, reason := l.logs.allow(size, len(line))
 	l.logs.giveBack(allowed)
-	n, err := l.file.WriteAt(line[:cutRune(line, allowed)], l.size)
+	n, err := l.file.WriteAt(line[:cutRune(line, allowed)], size)
 	if l.cutDraft(n); err != nil {
-		_ = l.file.Truncate(l.size) // n is 0 then, whatever was written
+		_ = l.file.Truncate(size) // n is 0 then, whatever was written
 	}
 	switch {
 	case err != nil:
@@ -116,7 +139,7 @@ func (l *Log) sketch(line []byte) error {
 
 // cutDraft makes the draft n bytes long, which are in the file already.
 func (l *Log) cutDraft(n int) {
-	end := l.size + int64(n)
+	end := l.size.Load() + int64(n)
 	if l.draft > end {
 		_ = l.file.Truncate(end)
 	}

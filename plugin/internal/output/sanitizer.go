@@ -32,6 +32,8 @@ type Sanitizer struct {
 
 	part [utf8.UTFMax]byte // the beginning of a rune that the last Write ended in
 	size int               // of part
+
+	altered bool // something was not handed on as it came
 }
 
 // NewSanitizer returns a Sanitizer that hands finished text on to w. What it
@@ -94,11 +96,13 @@ func (s *Sanitizer) text(p []byte) []byte {
 		n, atEnd := 1, s.line.atEnd()
 		switch b := p[0]; {
 		case b == 0x1b:
+			s.altered = true
 			if n = skip(p, atEnd); n == 0 {
 				s.esc.begin(b)
 				return p[1:]
 			}
 		case b < ' ' && (b != '\n' && b != '\t' || !atEnd), b == 0x7f:
+			s.altered = true
 			if b != '\r' || len(p) == 1 || p[1] != '\n' {
 				s.control(b)
 			}
@@ -162,11 +166,13 @@ func (s *Sanitizer) control(b byte) {
 // unclean handles what begins with a byte that is not ASCII and not clean.
 func (s *Sanitizer) unclean(p []byte) []byte {
 	n, ok := runeLen(p)
+	isC1 := n > 1 && p[0] == 0xc2 && p[1] < 0xa0
+	s.altered = s.altered || !ok || isC1
 	switch {
 	case n == 0:
 		s.size = copy(s.part[:], p)
 		return nil
-	case ok && p[0] == 0xc2 && p[1] < 0xa0:
+	case isC1:
 		s.esc.begin(p[1])
 	case ok:
 		s.line.write(p[:n])

@@ -22,9 +22,26 @@ func FuzzSanitizerSplit(f *testing.F) {
 		}
 		if len(s) > 0 {
 			i, j = int(uint(i)%uint(len(s))), int(uint(j)%uint(len(s)))
-			require.Equal(t, want, sanitizeSplit(s, min(i, j), max(i, j)))
+			i, j = min(i, j), max(i, j)
+			require.Equal(t, want, sanitizeSplit(s, i, j))
+			requireAsItCame(t, s, i, j)
 		}
 	})
+}
+
+// requireAsItCame checks that text that counts as not altered is not, however
+// far it has come.
+func requireAsItCame(t *testing.T, s string, cuts ...int) {
+	t.Helper()
+	var b strings.Builder
+	z, done := NewSanitizer(&b), 0
+	for _, cut := range append(cuts, len(s)) {
+		_, _ = z.Write([]byte(s[done:cut]))
+		done = cut
+		if !z.altered {
+			require.Equal(t, s[:cut], b.String()+string(z.Line())+string(z.part[:z.size]))
+		}
+	}
 }
 
 // FuzzSanitizerStrip compares with ansi.Strip where the two mean the same:

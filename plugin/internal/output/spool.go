@@ -8,7 +8,7 @@ import (
 
 // Spool is a queue of bytes on disk, in a file without a name. It counts among
 // the session's logs until it is empty. One goroutine may read
-// while another writes; Reset and Close exclude both.
+// while another writes; the rest excludes both.
 type Spool struct {
 	logs *Logs
 	file *os.File // nil: none yet
@@ -25,9 +25,10 @@ var errSpoolFull = errors.New("no more may wait on disk")
 // NewSpool returns an empty spool, which takes nothing from the disk yet.
 func (l *Logs) NewSpool() *Spool { return &Spool{logs: l} }
 
-// Write appends all of p or, where the disk or the bounds of the logs do not
-// allow that, nothing that Read would give.
-func (s *Spool) Write(p []byte) (int, error) {
+// Write appends all of head and p or, where the disk or the bounds of the logs
+// do not allow that, nothing that Read would give.
+func (s *Spool) Write(head, p []byte) (int, error) {
+	n := len(head) + len(p)
 	if s.file == nil {
 		file, err := s.logs.scratch()
 		if err != nil {
@@ -35,16 +36,29 @@ func (s *Spool) Write(p []byte) (int, error) {
 		}
 		s.file = file
 	}
-	if s.logs.left.Add(-int64(len(p))) < 0 {
-		s.logs.giveBack(len(p))
+	if s.logs.left.Add(-int64(n)) < 0 {
+		s.logs.giveBack(n)
 		return 0, errSpoolFull
 	}
-	if _, err := s.file.WriteAt(p, s.end); err != nil {
-		s.logs.giveBack(len(p))
+	if err := s.put(head, p); err != nil {
+		s.logs.giveBack(n)
 		return 0, err
 	}
-	s.end += int64(len(p))
-	return len(p), nil
+	s.end += int64(n)
+	return n, nil
+}
+
+// put copies what is short, to write once.
+func (s *Spool) put(head, p []byte) error {
+	if len(p) < 4<<10 {
+		_, err := s.file.WriteAt(append(head, p...), s.end)
+		return err
+	}
+	if _, err := s.file.WriteAt(p, s.end+int64(len(head))); err != nil {
+		return err
+	}
+	_, err := s.file.WriteAt(head, s.end)
+	return err
 }
 
 // Read fills p, which must not be longer than what was written and not read.
@@ -57,6 +71,9 @@ func (s *Spool) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// Len returns how much was written and not read.
+func (s *Spool) Len() int64 { return s.end - s.next }
 
 // Reset empties the spool.
 func (s *Spool) Reset() {

@@ -23,7 +23,7 @@ func TestSpoolHoldsWhatWaits(t *testing.T) {
 	block, got := make([]byte, 1<<20), make([]byte, 1<<20)
 	for i := range 100 {
 		block[0] = byte(i)
-		_, err := s.Write(block)
+		_, err := s.Write(block[:1], block[1:])
 		require.NoError(t, err)
 		_, err = s.Read(got)
 		require.NoError(t, err)
@@ -32,7 +32,7 @@ func TestSpoolHoldsWhatWaits(t *testing.T) {
 	var err error
 	written := 0
 	for ; err == nil; written++ {
-		_, err = s.Write(block)
+		_, err = s.Write(block[:1], block[1:])
 	}
 	assert.GreaterOrEqual(t, written, 16)
 	assert.LessOrEqual(t, written, 2*spoolStep>>20)

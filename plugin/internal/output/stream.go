@@ -31,6 +31,8 @@ type Stream struct {
 	san *Sanitizer
 	log *Log // nil: the tail holds everything
 
+	verbatim int64 // the first bytes written that were handed on as they came
+
 	mu      sync.Mutex // guards what follows; never held while the log is written
 	tail    tail
 	head    []byte
@@ -57,11 +59,26 @@ func (s *Stream) Write(p []byte) (int, error) {
 	s.in.Lock()
 	defer s.in.Unlock()
 	_, _ = s.san.Write(p)
+	if !s.san.altered {
+		s.verbatim = s.tail.end
+	}
 	if s.log != nil && len(p) < floodChunk {
 		s.log.flush()
 	}
 	s.publish()
 	return len(p), nil
+}
+
+// Verbatim returns how many of the first bytes written the log holds as they
+// came, or is about to hold, whether these may become more, and the log: nil
+// where there is none.
+func (s *Stream) Verbatim() (log *Log, n int64, mayGrow bool) {
+	s.in.Lock()
+	defer s.in.Unlock()
+	if s.log == nil {
+		return nil, 0, true
+	}
+	return s.log, min(s.verbatim, s.log.taken), !s.san.altered && s.log.stop == nil
 }
 
 // Flush gives the log what a flood has written. A writer of large chunks calls
