@@ -326,6 +326,15 @@ func TestMeaning8Bounded(t *testing.T) {
 		assert.Contains(t, r.Stdout.PathError, "MaxSessionLogBytes")
 		assert.Equal(t, seq(1, 100000)[:100000-len(seq(1, 10000))], readFile(t, r.Stdout.Path))
 	})
+	t.Run("a log that was removed counts no more", func(t *testing.T) {
+		bash := launchWith(t, shared.LaunchConfig{MaxSessionLogBytes: 100000})
+		for range 2 {
+			r := run(t, bash, "seq 15000")
+			assert.Empty(t, r.Stdout.PathError)
+			assert.Equal(t, seq(1, 15000), readFile(t, r.Stdout.Path))
+			require.NoError(t, os.Remove(r.Stdout.Path))
+		}
+	})
 	t.Run("memory", func(t *testing.T) {
 		bash := launch(t)
 		run(t, bash, "seq 100000")

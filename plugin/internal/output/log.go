@@ -158,6 +158,7 @@ func (l *Log) close() {
 	if err := l.file.Close(); err != nil && l.stop == nil {
 		l.stop = fmt.Errorf("the log may be incomplete: %w", cause(err))
 	}
+	l.logs.finished(l.path, l.size.Load())
 }
 
 // cutRune returns the largest n' <= n at which p may be cut without cutting a

@@ -39,6 +39,8 @@ type Logs struct {
 	folder string
 	lock   *os.File // held while the session lives
 	closed bool
+	sizes  map[string]int64 // of the logs that are finished, by path
+	looked time.Time        // when reclaim last looked for them
 }
 
 // NewLogs makes nothing on disk yet.
@@ -55,7 +57,7 @@ func NewLogs(cfg LogsConfig) *Logs {
 	if cfg.Retention == 0 {
 		cfg.Retention = DefaultRetention
 	}
-	l := &Logs{cfg: cfg, blocks: newBlocks()}
+	l := &Logs{cfg: cfg, blocks: newBlocks(), sizes: map[string]int64{}}
 	l.left.Store(cfg.MaxSessionBytes)
 	return l
 }
@@ -167,12 +169,50 @@ func (l *Logs) allow(size int64, n int) (allowed int, reason string) {
 	if left := l.cfg.MaxBytes - size; int64(allowed) > left {
 		allowed, reason = int(max(0, left)), fmt.Sprintf("a log may hold %d bytes (MaxLogBytes)", l.cfg.MaxBytes)
 	}
-	if left := l.left.Add(int64(-allowed)); left < 0 {
-		over := int(min(int64(allowed), -left))
-		l.giveBack(over)
-		allowed, reason = allowed-over, fmt.Sprintf("the session's logs may hold %d bytes (MaxSessionLogBytes)", l.cfg.MaxSessionBytes)
+	if got := l.take(allowed); got < allowed {
+		l.reclaim()
+		if got += l.take(allowed - got); got < allowed {
+			allowed, reason = got, fmt.Sprintf("the session's logs may hold %d bytes (MaxSessionLogBytes; a log that is removed counts no more)", l.cfg.MaxSessionBytes)
+		}
 	}
 	return allowed, reason
 }
 
+// take takes n bytes off the session's bound, or as many as are left of it.
+func (l *Logs) take(n int) int {
+	left := l.left.Add(int64(-n))
+	if left >= 0 {
+		return n
+	}
+	over := int(min(int64(n), -left))
+	l.giveBack(over)
+	return n - over
+}
+
 func (l *Logs) giveBack(n int) { l.left.Add(int64(n)) }
+
+// finished takes note of a log that gets no more.
+func (l *Logs) finished(path string, size int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sizes[path] = size
+}
+
+// reclaimEvery is how often reclaim looks, at most.
+const reclaimEvery = time.Second
+
+// reclaim gives back what finished logs held that somebody has removed.
+func (l *Logs) reclaim() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.looked) < reclaimEvery {
+		return
+	}
+	for path, size := range l.sizes {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			delete(l.sizes, path)
+			l.left.Add(size)
+		}
+	}
+	l.looked = time.Now()
+}

@@ -36,8 +36,8 @@ func (s *Spool) Write(head, p []byte) (int, error) {
 		}
 		s.file = file
 	}
-	if s.logs.left.Add(-int64(n)) < 0 {
-		s.logs.giveBack(n)
+	if got := s.logs.take(n); got < n {
+		s.logs.giveBack(got)
 		return 0, errSpoolFull
 	}
 	if err := s.put(head, p); err != nil {
