@@ -35,6 +35,7 @@ const (
 	spareProcessors = 4
 	spareRest       = 1
 	scarceRest      = 20
+	maxMakeWay      = 20 * time.Millisecond
 )
 
 // NewFloods returns the Floods of a process. Where processors is not 0 the Go
@@ -98,11 +99,11 @@ func (f *Floods) turn(step, settle func()) {
 	}
 }
 
-// makeWay is a rest after work that can wait, since there are floods which
+// makeWay is a rest after work that can wait, where there are floods, which
 // cannot.
 func (f *Floods) makeWay(work time.Duration) {
 	if f.flooding() {
-		time.Sleep(f.restShare * work)
+		time.Sleep(min(f.restShare*work, maxMakeWay))
 	}
 }
 
