@@ -29,6 +29,7 @@ type client struct {
 	lifeline atomic.Pointer[net.Conn] // held open until the connection ends
 	next     atomic.Uint64            // number of the last call
 	stopped  func() bool              // tells of the plugin's process; nil: nothing does
+	held     bool                     // the plugin may be under a debugger: an answer may take any time
 }
 
 var _ Bash = (*client)(nil)
@@ -97,7 +98,7 @@ func executeBound(req ExecuteRequest) time.Duration {
 func (c *client) call(ctx context.Context, method string, number uint64, args any, bound time.Duration) (*Result, error) {
 	r := new(reply)
 	call := c.conn.Go(method, args, r, make(chan *rpc.Call, 1))
-	if err := c.await(ctx, call, number, min(max(bound, 0), math.MaxInt64-answerPatience)); err != nil {
+	if err := await(ctx, c, call.Done, number, bound); err != nil {
 		return nil, err
 	}
 	switch {
@@ -106,14 +107,33 @@ func (c *client) call(ctx context.Context, method string, number uint64, args an
 	case r.Err != nil:
 		return nil, r.Err
 	case r.Bulk != 0:
-		return fetchBulk(c.broker, r.Bulk)
+		return c.fetch(ctx, number, r.Bulk)
 	}
 	return r.Result, nil
 }
 
-// await waits for a call's end. It returns an error where the plugin does not
-// tell it.
-func (c *client) await(ctx context.Context, call *rpc.Call, number uint64, bound time.Duration) error {
+// fetch gets the Result that a call has left on a stream.
+func (c *client) fetch(ctx context.Context, number uint64, id uint32) (*Result, error) {
+	var result *Result
+	var err error
+	fetched := make(chan struct{})
+	go func() {
+		defer close(fetched)
+		result, err = fetchBulk(c.broker, id)
+	}()
+	if err := await(ctx, c, fetched, number, 0); err != nil {
+		return nil, err
+	}
+	return result, err
+}
+
+// await waits for done, by which a call with a number goes on. bound is how
+// long that takes at most by the request's own terms. It returns an error where
+// the plugin does not get there.
+func await[T any](ctx context.Context, c *client, done <-chan T, number uint64, bound time.Duration) error {
+	if bound = min(max(bound, 0), math.MaxInt64-answerPatience); c.held {
+		bound = math.MaxInt64 - answerPatience
+	}
 	overdue, late := time.NewTimer(bound+answerPatience), time.NewTimer(bound+stoppedPatience)
 	defer overdue.Stop()
 	defer late.Stop()
@@ -121,7 +141,7 @@ func (c *client) await(ctx context.Context, call *rpc.Call, number uint64, bound
 	var patience <-chan time.Time
 	for {
 		select {
-		case <-call.Done:
+		case <-done:
 			return nil
 		case <-over:
 			c.conn.Go("Plugin.Cancel", number, new(nothing), make(chan *rpc.Call, 1))

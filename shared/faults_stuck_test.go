@@ -2,6 +2,7 @@ package shared_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -52,11 +53,45 @@ func TestFaultStoppedPluginIsReplaced(t *testing.T) {
 	plugin := bash.PluginPID()
 	pids := append(crowd.await(1), plugin)
 	faultStop(t, plugin)
-	_, err := bash.Check(t.Context(), shared.CheckRequest{PID: shared.AllJobs})
+	ctx, cancel := context.WithTimeout(t.Context(), hang/2) // more than a stopped plugin is given
+	defer cancel()
+	_, err := bash.Check(ctx, shared.CheckRequest{PID: shared.AllJobs})
 	requireCode(t, err, shared.ErrCrashed)
 	assert.Equal(t, "back\n", run(t, bash, "echo back").Stdout.Content)
 	crowd.awaitGone()
 	awaitDeath(t, pids...)
+}
+
+// A plugin that is stopped while it sends a large result holds nobody either.
+func TestFaultStoppedWithinAResult(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	job := background(t, bash, "head -c 1000000 /dev/zero | tr '\\0' x; echo; echo written").PID
+	awaitText(t, bash, job, "written")
+	fetched, ended := make(chan struct{}, 1), make(chan error, 1)
+	go func() {
+		for {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			_, err := bash.Check(ctx, shared.CheckRequest{PID: job, All: true, Limits: shared.Limits{MaxBytes: shared.MaxMaxBytes}})
+			cancel()
+			if err != nil {
+				ended <- err
+				return
+			}
+			select {
+			case fetched <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	for range 5 {
+		await(t, fetched)
+	}
+	faultStop(t, bash.PluginPID())
+	err := await(t, ended)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		requireCode(t, err, shared.ErrCrashed)
+	}
 }
 
 func TestFaultStoppedCommand(t *testing.T) {
@@ -65,14 +100,14 @@ func TestFaultStoppedCommand(t *testing.T) {
 	crowd := newFaultCrowd(t)
 	text := crowd.command("echo before; echo $$ >&9; kill -STOP $$; echo after")
 	t.Run("detached at its timeout, it goes on later", func(t *testing.T) {
-		r := execute(t, bash, shared.ExecuteRequest{Command: text, Timeout: 100 * time.Millisecond})
+		r := execute(t, bash, shared.ExecuteRequest{Command: text, Timeout: soon})
 		require.Equal(t, shared.StatusRunning, r.Status)
 		assert.Equal(t, "before\n", r.Stdout.Content)
 		require.NoError(t, unix.Kill(r.PID, unix.SIGCONT))
 		assert.Equal(t, "before\nafter\n", awaitEnd(t, bash, r.PID).Stdout.Content)
 	})
 	t.Run("killed at its timeout", func(t *testing.T) {
-		r := execute(t, bash, shared.ExecuteRequest{Command: text, Mode: shared.ModeTerminate, Timeout: 100 * time.Millisecond})
+		r := execute(t, bash, shared.ExecuteRequest{Command: text, Mode: shared.ModeTerminate, Timeout: soon})
 		assert.Equal(t, shared.CauseTimeout, r.Cause)
 		assert.Equal(t, "before\n", r.Stdout.Content)
 	})
@@ -87,7 +122,7 @@ func TestFaultStoppedCommand(t *testing.T) {
 func TestFaultCommandWithoutOutputs(t *testing.T) {
 	t.Parallel()
 	bash := launch(t)
-	r := execute(t, bash, shared.ExecuteRequest{Command: "echo last; exec >&- 2>&-; " + forever, Timeout: 100 * time.Millisecond})
+	r := execute(t, bash, shared.ExecuteRequest{Command: "echo last; exec >&- 2>&-; " + forever, Timeout: soon})
 	require.Equal(t, shared.StatusRunning, r.Status)
 	assert.Equal(t, "last\n", r.Stdout.Content)
 	assert.True(t, alive(r.PID))

@@ -3,6 +3,8 @@ package shared
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -10,14 +12,17 @@ import (
 // jobBook remembers the jobs of a Client's plugins for when one crashes: what
 // became of them and where their output is. It is safe for concurrent use.
 type jobBook struct {
-	mu   sync.Mutex // guards jobs
+	mu   sync.Mutex // guards what follows
 	jobs map[int]jobEntry
+	last int // number of the last note
 }
 
 type jobEntry struct {
 	plugin  int // its pid
 	command string
 	logs    []string
+	over    bool // the last Result said that nothing of it lives
+	noted   int  // number of the note that it is from
 }
 
 const (
@@ -34,19 +39,38 @@ func (b *jobBook) note(plugin int, r *Result) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.jobs[r.PID].plugin != plugin && r.Status != StatusRunning && len(r.Leftover) == 0 {
+	over := r.Status != StatusRunning && len(r.Leftover) == 0
+	if b.jobs[r.PID].plugin != plugin && over {
 		return // a plain command, no job
 	}
-	if len(b.jobs) >= maxJobs {
-		clear(b.jobs)
-	}
-	entry := jobEntry{plugin: plugin, command: brief(r.Command)}
+	b.last++
+	entry := jobEntry{plugin: plugin, command: brief(r.Command), over: over, noted: b.last}
 	for _, out := range []Output{r.Stdout, r.Stderr} {
 		if out.Path != "" {
 			entry.logs = append(entry.logs, out.Path)
 		}
 	}
-	b.jobs[r.PID] = entry
+	if b.jobs[r.PID] = entry; len(b.jobs) > maxJobs {
+		b.evict()
+	}
+}
+
+// evict drops half of the entries: those that are over before the others, and
+// old ones before new ones.
+func (b *jobBook) evict() {
+	pids := slices.SortedFunc(maps.Keys(b.jobs), func(p, q int) int {
+		a, b := b.jobs[p], b.jobs[q]
+		if a.over != b.over {
+			if a.over {
+				return -1
+			}
+			return 1
+		}
+		return a.noted - b.noted
+	})
+	for _, pid := range pids[:len(pids)/2] {
+		delete(b.jobs, pid)
+	}
 }
 
 // brief returns the beginning of a command, to tell it from others.

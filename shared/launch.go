@@ -80,6 +80,8 @@ func (cfg *LaunchConfig) start(ctx context.Context, stop <-chan struct{}) (*sess
 	s := &session{plugin: plugin.NewClient(config), log: log, kill: kill, ended: make(chan struct{})}
 	connected := make(chan error, 1)
 	go func() { connected <- s.connect(config) }()
+	late := time.NewTimer(cfg.StartTimeout)
+	defer late.Stop()
 	select {
 	case err := <-connected:
 		if err == nil {
@@ -93,6 +95,8 @@ func (cfg *LaunchConfig) start(ctx context.Context, stop <-chan struct{}) (*sess
 		err = ctx.Err()
 	case <-stop:
 		err = errClientClosed()
+	case <-late.C:
+		err = cfg.notReady()
 	}
 	kill()
 	go func() {
@@ -116,7 +120,7 @@ func (cfg *LaunchConfig) explain(err error, words string) error {
 	case strings.Contains(text, "incompatible API version"):
 		return launchError(err, "%s speaks another version of the contract than this host (%d): build both from one version (%v)", cfg.Path, Handshake.ProtocolVersion, firstLine(text))
 	case strings.Contains(text, "timeout while waiting for plugin to start"):
-		return launchError(err, "%s did not get ready within %v: it is not a plugin, or the machine is overloaded; LaunchConfig.StartTimeout sets the limit", cfg.Path, cfg.StartTimeout)
+		return cfg.notReady()
 	case words != "" && strings.Contains(text, "Unrecognized remote plugin message"):
 		return launchError(err, "%s cannot start, or is not a go-plugin plugin for this contract; it says: %s", cfg.Path, words)
 	case strings.Contains(text, "Unrecognized remote plugin message"), strings.Contains(text, "error parsing core protocol version"), strings.Contains(text, "plugin exited before we could connect"):
@@ -125,6 +129,10 @@ func (cfg *LaunchConfig) explain(err error, words string) error {
 		return launchError(err, "%s is a plugin, but not over net/rpc: %v", cfg.Path, firstLine(text))
 	}
 	return launchError(err, "cannot start the plugin %s: %v", cfg.Path, firstLine(text))
+}
+
+func (cfg *LaunchConfig) notReady() error {
+	return launchError(nil, "%s did not get ready within %v: it is not a plugin, or the machine is overloaded; LaunchConfig.StartTimeout sets the limit", cfg.Path, cfg.StartTimeout)
 }
 
 func firstLine(text string) string {

@@ -20,8 +20,9 @@ const ReattachName = "BASH_PLUGIN_REATTACH"
 //
 // Such a plugin is not the Client's to end. Close ends the connection and the
 // commands of calls under way; jobs live on, until they are killed or the
-// plugin is stopped, and the next Client finds them. Of a LaunchConfig only
-// Dir, Logger and StartTimeout apply.
+// plugin is stopped, and the next Client finds them. However long a debugger
+// holds it, calls wait for as long as their context lets them. Of a
+// LaunchConfig only Dir, Logger and StartTimeout apply.
 type Reattach struct {
 	Protocol plugin.Protocol `json:"protocol"`
 	Version  int             `json:"version"` // of the contract
@@ -66,6 +67,9 @@ func (cfg *LaunchConfig) attach(ctx context.Context, r *Reattach) (*session, err
 	if err != nil {
 		conn.Close()
 		return nil, launchError(err, "the plugin of %s (pid %d) does not answer within %v: does a debugger hold it? (%v)", ReattachName, r.PID, cfg.StartTimeout, err)
+	}
+	if c, ok := bash.(*client); ok {
+		c.held = true
 	}
 	s := &session{conn: conn, protocol: protocol, bash: inDir{bash, cfg.Dir}, ended: make(chan struct{})}
 	s.watch(r.PID)

@@ -41,12 +41,11 @@ func (s *session) connect(config *plugin.ClientConfig) error {
 }
 
 // watch makes gone see the process's end before a call is sent into the void,
-// and calls see that it is stopped. A plugin under a debugger may be that for
-// long.
+// and calls see that it is stopped.
 func (s *session) watch(pid int) {
 	s.pid = pid
 	s.exited = watchExit(pid)
-	if c, ok := s.bash.(*client); ok && s.plugin != nil {
+	if c, ok := s.bash.(*client); ok {
 		c.stopped = func() bool { return isStopped(pid) }
 	}
 }

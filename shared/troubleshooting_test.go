@@ -143,11 +143,26 @@ func begins(message, path, dir string) *regexp.Regexp {
 // debugger.
 func heldPlugin(t *testing.T) string {
 	t.Helper()
+	return shared.Reattach{Protocol: "netrpc", Version: 1, PID: os.Getpid(), Network: "unix", Addr: silentSocket(t)}.String()
+}
+
+func silentSocket(t *testing.T) string {
+	t.Helper()
 	socket := filepath.Join(shortDir(t), "s")
 	listener, err := net.Listen("unix", socket)
 	require.NoError(t, err)
 	t.Cleanup(func() { listener.Close() })
-	return shared.Reattach{Protocol: "netrpc", Version: 1, PID: os.Getpid(), Network: "unix", Addr: socket}.String()
+	return socket
+}
+
+// StartTimeout bounds the whole start: also of what says that it is ready and
+// then does not answer.
+func TestLaunchOfAPluginThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	path := script(t, "echo '1|1|unix|"+silentSocket(t)+"|netrpc|'; exec sleep 1000")
+	_, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: path, StartTimeout: time.Second})
+	requireCode(t, err, shared.ErrStart)
+	assert.Regexp(t, begins("PATH did not get ready within N", path, ""), err.Error())
 }
 
 // Whatever message stands in the code has a row.
