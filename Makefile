@@ -2,7 +2,7 @@
 
 GO ?= go
 GOLANGCI_LINT = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
-BENCHSTAT = golang.org/x/perf/cmd/benchstat@latest
+BENCHSTAT = golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 FUZZTIME ?= 20s
 SOAKTIME ?= 2m
 SCALE ?= 1
@@ -55,8 +55,8 @@ bench-growth: build ## how cost grows with output and with jobs
 bench-compare: ## compare the Go benchmarks of this tree with those of BASE=<rev>
 	@test -n "$(BASE)" || { echo 'usage: make bench-compare BASE=<rev>'; exit 2; }
 	@rm -rf bin/base && git worktree prune && git worktree add --force --detach bin/base $(BASE) >/dev/null
-	cd bin/base && $(GO) test -run '^$$' -bench . -benchtime 0.3s -count 6 ./plugin/internal/... > ../base.txt
-	$(GO) test -run '^$$' -bench . -benchtime 0.3s -count 6 ./plugin/internal/... > bin/head.txt
+	cd bin/base && $(GO) test -run '^$$' -bench . -benchtime 0.3s -count 6 ./plugin/internal/... ./shared/tool > ../base.txt
+	$(GO) test -run '^$$' -bench . -benchtime 0.3s -count 6 ./plugin/internal/... ./shared/tool > bin/head.txt
 	git worktree remove --force bin/base
 	$(GO) run $(BENCHSTAT) bin/base.txt bin/head.txt
 

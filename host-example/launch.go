@@ -8,26 +8,28 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"bashplugin/shared"
 )
 
-// launchFlags are the flags that every subcommand has: which plugin to load
-// and how.
+// launchFlags are the flags of every subcommand that loads the plugin: which
+// one, and how.
 type launchFlags struct {
-	plugin   string
-	dir      string
-	logLevel string
-	log      io.Writer // nil: stderr
+	plugin       string
+	dir          string
+	startTimeout time.Duration
+	logLevel     string
+	log          io.Writer // nil: stderr
 }
 
 func (f *launchFlags) register(set *flag.FlagSet) {
 	set.StringVar(&f.plugin, "plugin", "", "path of the plugin (default bash-plugin beside this program)")
 	set.StringVar(&f.dir, "dir", "", "directory that commands run in (default the working directory)")
-	set.StringVar(&f.logLevel, "log-level", "", "log of host and plugin on stderr: trace, debug, info, warn or error (default $BASH_PLUGIN_LOG_LEVEL, else none)")
+	set.DurationVar(&f.startTimeout, "start-timeout", shared.DefaultStartTimeout, "how long the plugin may take to get ready")
+	set.StringVar(&f.logLevel, "log-level", "", "log of host and plugin on stderr: trace, debug, info, warn, error or off (default $BASH_PLUGIN_LOG_LEVEL, else off)")
 }
 
 // launch loads the plugin.
@@ -44,20 +46,23 @@ func (f *launchFlags) launch(ctx context.Context) (*shared.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return shared.Launch(ctx, shared.LaunchConfig{Path: path, Dir: f.dir, Logger: logger})
+	return shared.Launch(ctx, shared.LaunchConfig{Path: path, Dir: f.dir, StartTimeout: f.startTimeout, Logger: logger})
 }
+
+// logLevelName is the environment variable for where -log-level is not given.
+const logLevelName = "BASH_PLUGIN_LOG_LEVEL"
 
 // logger returns nil where no log is asked for.
 func (f *launchFlags) logger() (hclog.Logger, error) {
-	level := f.logLevel
+	level, from := f.logLevel, "-log-level"
 	if level == "" {
-		level = os.Getenv("BASH_PLUGIN_LOG_LEVEL")
+		level, from = os.Getenv(logLevelName), logLevelName
 	}
 	if level == "" || level == "off" {
 		return nil, nil
 	}
 	if hclog.LevelFromString(level) == hclog.NoLevel {
-		return nil, fmt.Errorf("-log-level is %q: use trace, debug, info, warn or error", level)
+		return nil, fmt.Errorf("%s is %q: use trace, debug, info, warn, error or off", from, level)
 	}
 	log := f.log
 	if log == nil {
@@ -80,7 +85,7 @@ func parseFlags(set *flag.FlagSet, args []string) error {
 
 // quietly is for an error that the flag set has printed already.
 func quietly(err error) error {
-	if err == nil || strings.Contains(err.Error(), "help requested") {
+	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return err
 	}
 	return errors.New("see -help")

@@ -179,12 +179,26 @@ func TestUsageOfCommandsWithoutArguments(t *testing.T) {
 
 func TestErrorsNameTheFlag(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"-plugin", "/nowhere/plugin"}, {"-plugin", "/"}, {"-dir", "/nowhere"}} {
+	slow := filepath.Join(t.TempDir(), "slow")
+	require.NoError(t, os.WriteFile(slow, []byte("#!/bin/sh\nexec sleep 1000\n"), 0o700))
+	for _, args := range [][]string{
+		{"-plugin", "/nowhere/plugin"}, {"-plugin", "/"}, {"-dir", "/nowhere"},
+		{"-start-timeout", "100ms", "-plugin", slow}, {"-start-timeout", "-1s"}, {"-log-level", "loud"},
+	} {
 		r := host(t, append(append([]string{"run"}, args...), "true")...)
 		assert.Equal(t, 1, r.code)
 		assert.Contains(t, r.stderr, args[0])
 		assert.NotContains(t, r.stderr, "LaunchConfig")
 	}
+}
+
+func TestErrorsNameTheVariable(t *testing.T) {
+	t.Parallel()
+	cmd := program(t, "host-example", "run", "true")
+	cmd.Env = append(cmd.Environ(), "BASH_PLUGIN_LOG_LEVEL=loud")
+	text, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	assert.Equal(t, "host-example: BASH_PLUGIN_LOG_LEVEL is \"loud\": use trace, debug, info, warn, error or off\n", string(text))
 }
 
 func TestOutputThatCannotBeWrittenIsAnError(t *testing.T) {

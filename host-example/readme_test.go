@@ -14,7 +14,7 @@ import (
 
 var (
 	consoleBlock = regexp.MustCompile("(?s)```console\n(.*?)```")
-	varying      = regexp.MustCompile(`\b\d{3,}\b|bash-plugin-\d+|\d+ms\b|\b\ds\b`) // pids, names, durations, ages
+	varying      = regexp.MustCompile(`\bjob \d+(: \d+)?|-g \d+|-- -\d+|"PID": \d+|(?m:^\d{3,} )|(bash-plugin|session)-\d+|\b\d+(\.\d+)?m?s\b`) // pids, names, times
 	columns      = regexp.MustCompile(` +`)
 )
 
@@ -23,6 +23,9 @@ func TestTheCommandsInTheReadme(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
 	dir := t.TempDir() // the commands say bin/host-example
+	temp, err := os.MkdirTemp("/tmp", "readme-") // short, for the plugin's socket
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(temp) })
 	require.NoError(t, os.Symlink(programs, filepath.Join(dir, "bin")))
 	ran := 0
 	for _, block := range consoleBlock.FindAllStringSubmatch(string(readme), -1) {
@@ -34,9 +37,9 @@ func TestTheCommandsInTheReadme(t *testing.T) {
 			ran++
 			cmd := exec.Command("bash", "-c", "exec 2>&1; "+command)
 			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), "TMPDIR=/tmp")
+			cmd.Env = append(os.Environ(), "TMPDIR="+temp)
 			got, _ := cmd.CombinedOutput()
-			assert.Equal(t, mask(want), mask(string(got)), command)
+			assert.Equal(t, mask(want), mask(strings.ReplaceAll(string(got), temp, "/tmp")), command)
 		}
 	}
 	assert.Greater(t, ran, 3)
@@ -47,10 +50,29 @@ func mask(s string) string {
 	return strings.TrimSpace(columns.ReplaceAllString(varying.ReplaceAllString(s, "N"), " "))
 }
 
-// Every test that the README names exists.
-func TestTheTestsInTheReadme(t *testing.T) {
+// Every target of make that the README names exists, and what it has go test
+// select by a pattern.
+func TestTheTargetsInTheReadme(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
+	makefile, err := os.ReadFile("../Makefile")
+	require.NoError(t, err)
+	named := regexp.MustCompile("(?m)(?:`|^\\$ )make ([a-z-]+)").FindAllStringSubmatch(string(readme), -1)
+	assert.NotEmpty(t, named)
+	for _, target := range named {
+		assert.Contains(t, string(makefile), "\n"+target[1]+":")
+	}
+	code := testCode(t)
+	selected := regexp.MustCompile(`-bench '?([A-Za-z]+)`).FindAllStringSubmatch(string(readme)+string(makefile), -1)
+	assert.NotEmpty(t, selected)
+	for _, pattern := range selected {
+		assert.Regexp(t, `(?i)func Benchmark\w*`+pattern[1]+`|\{"`+pattern[1]+`"`, code)
+	}
+}
+
+// testCode returns what stands in the test files.
+func testCode(t *testing.T) string {
+	t.Helper()
 	var code strings.Builder
 	require.NoError(t, filepath.WalkDir("..", func(path string, _ os.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, "_test.go") {
@@ -59,7 +81,15 @@ func TestTheTestsInTheReadme(t *testing.T) {
 		}
 		return err
 	}))
+	return code.String()
+}
+
+// Every test that the README names exists.
+func TestTheTestsInTheReadme(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	code := testCode(t)
 	for _, name := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(string(readme), -1) {
-		assert.Contains(t, code.String(), "func "+name[1]+"(")
+		assert.Contains(t, code, "func "+name[1]+"(")
 	}
 }

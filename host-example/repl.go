@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"bashplugin/shared"
 	"bashplugin/shared/tool"
@@ -165,9 +166,15 @@ func outcome(r *shared.Result) string {
 // maxOneLine is the longest text in a notice.
 const maxOneLine = 60
 
-// oneLine makes a command fit into a line.
+// oneLine makes a command fit into a line, of nothing but what can be seen.
 func oneLine(command string) string {
-	text := []rune(strings.Join(strings.Fields(command), " "))
+	visible := strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, command)
+	text := []rune(strings.Join(strings.Fields(visible), " "))
 	if len(text) > maxOneLine {
 		return string(text[:maxOneLine-1]) + "…"
 	}

@@ -142,7 +142,7 @@ func (r *runner) finish(ctx context.Context, result *shared.Result) {
 
 func (r *runner) tellLeftover(result *shared.Result) {
 	for _, p := range result.Leftover {
-		fmt.Fprintf(r.err, "[ended with this program, the command had left it running: %d %s]\n", p.PID, p.Command)
+		fmt.Fprintf(r.err, "[ended with this program, the command had left it running: %d %s]\n", p.PID, oneLine(p.Command))
 	}
 }
 

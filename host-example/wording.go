@@ -8,6 +8,7 @@ func plain(err error) string {
 	return strings.NewReplacer(
 		"LaunchConfig.Path", "-plugin",
 		"LaunchConfig.Dir", "-dir",
+		"LaunchConfig.StartTimeout", "-start-timeout",
 		"Check with AllJobs", ":jobs",
 	).Replace(err.Error())
 }

@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -79,17 +78,21 @@ func parseFlags(args []string) (*flags, error) {
 			return nil, fmt.Errorf("cannot find -log-dir: %w", err)
 		}
 	}
+	from := "-log-level"
 	if f.logLevel == "" {
-		f.logLevel = os.Getenv("BASH_PLUGIN_LOG_LEVEL")
+		f.logLevel, from = os.Getenv(logLevelName), logLevelName
 	}
 	if f.logLevel == "" {
 		f.logLevel = "info"
 	}
 	if hclog.LevelFromString(f.logLevel) == hclog.NoLevel {
-		return nil, fmt.Errorf("-log-level is %q: use trace, debug, info, warn, error or off", f.logLevel)
+		return nil, fmt.Errorf("%s is %q: use trace, debug, info, warn, error or off", from, f.logLevel)
 	}
 	return f, nil
 }
+
+// logLevelName is the environment variable for where -log-level is not given.
+const logLevelName = "BASH_PLUGIN_LOG_LEVEL"
 
 // globs returns -drop-env's parts.
 func (f *flags) globs() []string {
@@ -112,7 +115,3 @@ func version() string {
 	}
 	return fmt.Sprintf("bash-plugin %s (contract %d, %s, %s/%s)", revision, shared.Handshake.ProtocolVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
-
-// endTimeout bounds how long the end of the session may take in this process;
-// the guardian does the rest.
-const endTimeout = 4 * time.Second

@@ -26,6 +26,10 @@ func startedByHost() bool {
 	return os.Getenv(shared.Handshake.MagicCookieKey) == shared.Handshake.MagicCookieValue
 }
 
+// endTimeout bounds how long the end of the session may take in this process;
+// the guardian does the rest.
+const endTimeout = 4 * time.Second
+
 // session is what the process holds while it serves.
 type session struct {
 	log      hclog.Logger

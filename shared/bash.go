@@ -12,17 +12,17 @@ import (
 // An implementation is safe for concurrent use, and its calls do not wait for
 // each other. A command that fails is a Result, never an error; an error says
 // that there is no outcome: a bad request, an unknown pid, a bash that could
-// not be started, a plugin that is gone. Errors of this package's own
-// implementations are of type *Error and match one of the Err sentinels, on
-// the host's side of the process boundary too.
+// not be started, a plugin that is gone. In an error of this package's own
+// implementations errors.As finds an *Error, and it matches one of the Err
+// sentinels, on the host's side of the process boundary too; the exception is
+// ctx.Err(), where ctx ends and the plugin does not answer within 3 s.
 type Bash interface {
 	// Execute runs a command in a fresh bash and returns when the command has
 	// ended, or earlier where the request's Mode says so.
 	//
 	// When ctx ends, the command's whole process tree is killed and Execute
 	// returns a Result with StatusKilled, CauseCancel and the output so far,
-	// and a nil error; PID is 0 where ctx had ended before the start. Only a
-	// plugin that does not answer in time makes Execute return ctx.Err().
+	// and a nil error; PID is 0 where ctx had ended before the start.
 	Execute(ctx context.Context, req ExecuteRequest) (*Result, error)
 
 	// Check reports on a job: its state and the output that no earlier Result
@@ -32,7 +32,8 @@ type Bash interface {
 
 	// Kill ends a job's whole process tree, returns its final output from the
 	// first byte on (within the limits), and forgets the job. Killing a job
-	// that has finished succeeds. An unknown pid is ErrNotFound.
+	// that has finished succeeds. An unknown pid is ErrNotFound. The end of ctx
+	// does not stop a Kill, which takes little more than Grace.
 	Kill(ctx context.Context, req KillRequest) (*Result, error)
 }
 
@@ -66,7 +67,7 @@ const (
 // AllJobs stands for every job in CheckRequest.PID and KillRequest.PID.
 const AllJobs = -1
 
-// ExecuteRequest is one command for Execute.
+// ExecuteRequest is one command for Execute. A negative Timeout is invalid.
 type ExecuteRequest struct {
 	Command string        // passed unchanged to bash -c; at most MaxCommandBytes, no NUL byte
 	Mode    Mode          // "": ModeDetach
@@ -77,12 +78,14 @@ type ExecuteRequest struct {
 	Limits  Limits
 
 	// Stdout and Stderr, where not nil, receive a live copy of the raw bytes
-	// as the command writes them, one Write at a time and in order. They never
+	// as the command writes them, in order and one Write at a time: one that
+	// blocks holds up the other's. With Merge, Stderr gets nothing. They never
 	// delay or fail the command: what a writer has not taken waits, and past
-	// the bounds of the logs bytes are left out and a line in their place says
-	// how many. The copy goes on after Execute has returned for as long as the
-	// job writes or a writer is behind; a Write that returns an error ends it.
-	// One that is an OutputEnder is told of the end.
+	// the bounds of the logs, or of what a writer this slow takes in 10 s,
+	// bytes are left out and a line in their place says how many. The copy
+	// goes on after Execute has returned for as long as the job writes or a
+	// writer is behind; a Write that returns an error ends that writer's. One
+	// that is an OutputEnder is told of the end.
 	Stdout, Stderr io.Writer
 }
 
@@ -97,15 +100,17 @@ type OutputEnder interface {
 type Limits struct {
 	MaxLines int // 0: DefaultMaxLines; negative: no limit
 	MaxBytes int // 0: DefaultMaxBytes; at most MaxMaxBytes; negative is invalid
-	Ends     int // >0: when a limit is exceeded, keep this many bytes of each end instead of the tail; negative is invalid
+	Ends     int // >0: when a limit is exceeded, keep this many bytes of each end, at most half of MaxBytes, instead of the tail; negative or above MaxMaxBytes is invalid
 }
 
-// CheckRequest asks for a job's state and new output.
+// CheckRequest asks for a job's state and new output. A negative Wait is
+// invalid. With AllJobs it is about
+// the list alone: Wait and WaitFor are invalid, All and Limits mean nothing.
 type CheckRequest struct {
 	PID     int           // of the job; AllJobs lists every job in Result.Jobs
 	All     bool          // all output so far, not only what no Result has shown yet
 	Wait    time.Duration // wait up to this long for bash to end (where a Result has told so, for what it left running) …
-	WaitFor string        // … or for all of the job to end, or output not shown yet (sanitized, either stream) to match this regular expression, within 64 KiB
+	WaitFor string        // … or for all of the job to end, or output not shown yet (sanitized, either stream) to match this regular expression; a match longer than 64 KiB may be missed; without Wait it means nothing
 	Limits  Limits
 }
 
@@ -113,7 +118,7 @@ type CheckRequest struct {
 type KillRequest struct {
 	PID    int            // of the job; AllJobs: every job
 	Signal syscall.Signal // sent first; 0: SIGTERM
-	Grace  time.Duration  // between Signal and SIGKILL; 0: DefaultGrace
+	Grace  time.Duration  // between Signal and SIGKILL; 0: DefaultGrace; negative is invalid
 	Limits Limits
 }
 
@@ -145,7 +150,7 @@ type Result struct {
 	Command, Dir   string
 	Status         Status
 	Cause          Cause  // with StatusKilled
-	ExitCode       int    // 128+n after signal n; -1 while running
+	ExitCode       int    // 128+n after signal n; -1 while running, or where nothing was started
 	Signal         string // that ended bash, as in "SIGKILL"; "" where it exited by itself
 	Stdout, Stderr Output
 	Started        time.Time

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/internal/plugintest"
 )
 
 // Meaning 2: the end of Execute's context kills the command's whole tree, and
@@ -35,7 +36,7 @@ func TestMeaning2Cancellation(t *testing.T) {
 		assert.NotEqual(t, -1, done.result.ExitCode)
 		assert.Empty(t, done.result.Leftover)
 		for _, pid := range append(pids, done.result.PID) {
-			assert.False(t, alive(pid))
+			assert.False(t, plugintest.Alive(pid))
 		}
 		_, err := bash.Check(t.Context(), shared.CheckRequest{PID: done.result.PID})
 		requireCode(t, err, shared.ErrNotFound)
@@ -85,7 +86,7 @@ func TestMeaning2Cancellation(t *testing.T) {
 				if assert.NoError(t, err) {
 					assert.Equal(t, shared.StatusKilled, r.Status)
 					assert.Equal(t, shared.CauseCancel, r.Cause)
-					assert.False(t, r.PID != 0 && alive(r.PID))
+					assert.False(t, r.PID != 0 && plugintest.Alive(r.PID))
 				}
 			})
 		}
@@ -123,7 +124,7 @@ func TestMeaning2Cancellation(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, shared.StatusRunning, r.Status)
 		assert.Equal(t, "up\n", r.Stdout.Content)
-		assert.True(t, alive(pid))
+		assert.True(t, plugintest.Alive(pid))
 	})
 }
 

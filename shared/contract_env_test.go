@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/internal/plugintest"
 )
 
 // environment returns the variables that a command sees.
@@ -183,7 +184,7 @@ func TestLongCommands(t *testing.T) {
 		child := number(t, r.Stdout.Content)
 		assert.Len(t, r.Leftover, 1)
 		kill(t, bash, r.PID)
-		assert.False(t, alive(child))
+		assert.False(t, plugintest.Alive(child))
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/internal/plugintest"
 )
 
 func TestInvalidExecuteRequests(t *testing.T) {
@@ -184,6 +185,6 @@ func TestInvalidKillRequests(t *testing.T) {
 		_, err := bash.Kill(t.Context(), shared.KillRequest{PID: unknown})
 		requireCode(t, err, shared.ErrNotFound)
 	}
-	assert.True(t, alive(pid))
+	assert.True(t, plugintest.Alive(pid))
 	assert.Equal(t, "text\n", awaitText(t, bash, pid, "text").Stdout.Content, "nothing was lost")
 }

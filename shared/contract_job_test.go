@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/internal/plugintest"
 )
 
 // Meaning 3: a job is a command that outlived its Execute or left processes
@@ -109,10 +110,10 @@ func TestMeaning5ChildrenInTheBackground(t *testing.T) {
 		child := number(t, r.Stdout.Content)
 		assert.Equal(t, shared.StatusCompleted, r.Status)
 		requireLeftover(t, bash, r, child)
-		assert.True(t, alive(child))
+		assert.True(t, plugintest.Alive(child))
 		r = kill(t, bash, r.PID)
 		assert.Empty(t, r.Leftover)
-		assert.False(t, alive(child))
+		assert.False(t, plugintest.Alive(child))
 	})
 	t.Run("all that bash wrote is there", func(t *testing.T) {
 		for range 20 {
@@ -164,9 +165,9 @@ func TestMeaning5ChildrenInTheBackground(t *testing.T) {
 			r := execute(t, bash, shared.ExecuteRequest{Command: command, Env: []string{"told=" + fifo}})
 			child := number(t, r.Stdout.Content)
 			requireLeftover(t, bash, r, child)
-			assert.True(t, alive(child))
+			assert.True(t, plugintest.Alive(child))
 			kill(t, bash, r.PID)
-			assert.False(t, alive(child))
+			assert.False(t, plugintest.Alive(child))
 		})
 	}
 	t.Run("a zombie is not left over", func(t *testing.T) {

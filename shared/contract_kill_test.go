@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/internal/plugintest"
 )
 
 func TestKillEndsAJob(t *testing.T) {
@@ -50,7 +51,7 @@ func TestKillEndsAJob(t *testing.T) {
 			if c.output != "" {
 				assert.Equal(t, c.output, r.Stdout.Content, "all of it, from the first byte on")
 			}
-			assert.False(t, alive(pid))
+			assert.False(t, plugintest.Alive(pid))
 		})
 	}
 }
@@ -70,7 +71,7 @@ func TestKillEndsTheWholeTree(t *testing.T) {
 	require.Len(t, pids, 5)
 	kill(t, bash, pid)
 	for _, p := range append(pids, pid) {
-		assert.False(t, alive(p))
+		assert.False(t, plugintest.Alive(p))
 	}
 }
 
@@ -122,8 +123,8 @@ func TestKillOfEveryJob(t *testing.T) {
 	assert.Equal(t, shared.StatusFailed, r.Jobs[1].Status)
 	assert.Equal(t, left.PID, r.Jobs[2].PID)
 	assert.Empty(t, r.Jobs[2].Leftover)
-	assert.False(t, alive(running))
-	assert.False(t, alive(number(t, left.Stdout.Content)))
+	assert.False(t, plugintest.Alive(running))
+	assert.False(t, plugintest.Alive(number(t, left.Stdout.Content)))
 	assert.Empty(t, check(t, bash, shared.CheckRequest{PID: shared.AllJobs}).Jobs)
 
 	g.open(t)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/internal/plugintest"
 )
 
 // soon is a timeout that a command is meant to reach, with its first output
@@ -57,7 +58,7 @@ func TestModeTerminateAtTheTimeout(t *testing.T) {
 	assert.Equal(t, "SIGTERM", r.Signal)
 	assert.Equal(t, "so far\n", r.Stdout.Content)
 	assert.Equal(t, r.PID, number(t, r.Stderr.Content))
-	assert.False(t, alive(r.PID))
+	assert.False(t, plugintest.Alive(r.PID))
 	_, err := bash.Check(t.Context(), shared.CheckRequest{PID: r.PID})
 	requireCode(t, err, shared.ErrNotFound)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/internal/plugintest"
 )
 
 // hardToEnd starts processes in every way that gets away from a careless tool
@@ -111,6 +112,6 @@ func TestCloseTellsTheCallsUnderWay(t *testing.T) {
 	if done = await(t, waiting); done.err != nil { // it came too late
 		requireCode(t, done.err, shared.ErrClosed)
 	}
-	assert.False(t, alive(pid))
-	assert.False(t, alive(job))
+	assert.False(t, plugintest.Alive(pid))
+	assert.False(t, plugintest.Alive(job))
 }

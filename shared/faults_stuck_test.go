@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bashplugin/shared"
+	"bashplugin/shared/internal/plugintest"
 )
 
 // Calls to a stopped plugin return when their contexts end, and once it goes
@@ -125,10 +126,10 @@ func TestFaultCommandWithoutOutputs(t *testing.T) {
 	r := execute(t, bash, shared.ExecuteRequest{Command: "echo last; exec >&- 2>&-; " + forever, Timeout: soon})
 	require.Equal(t, shared.StatusRunning, r.Status)
 	assert.Equal(t, "last\n", r.Stdout.Content)
-	assert.True(t, alive(r.PID))
+	assert.True(t, plugintest.Alive(r.PID))
 	r = kill(t, bash, r.PID)
 	assert.Equal(t, shared.CauseKill, r.Cause)
-	assert.False(t, alive(r.PID))
+	assert.False(t, plugintest.Alive(r.PID))
 
 	r = execute(t, bash, shared.ExecuteRequest{Command: "exec >&- 2>&-; sleep 0.2; exit 5"})
 	assert.Equal(t, 5, r.ExitCode, "the end of the outputs is not the end of the command")
@@ -212,12 +213,7 @@ func TestFaultCloseIsBounded(t *testing.T) {
 			require.NoError(t, err)
 			plugin := bash.PluginPID()
 			trouble(t, bash)
-			var children []int
-			for _, pid := range faultChildren(t, plugin) {
-				if pid != 0 {
-					children = append(children, pid)
-				}
-			}
+			children := faultChildren(t, plugin)
 			took := faultClose(t, bash)
 			t.Logf("Close with %s: %v", name, took.Round(time.Millisecond))
 			awaitDeath(t, append(children, plugin)...)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/internal/plugintest"
 )
 
 const (
@@ -103,23 +104,11 @@ func eventually(t *testing.T, what string, happened func() bool) {
 	require.Eventually(t, happened, hang, 2*time.Millisecond, what)
 }
 
-// alive reports whether a process runs; one that waits to be reaped does not,
-// unless others of its threads have not ended yet.
-func alive(pid int) bool {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return false
-	}
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	threads := fields[17]
-	return fields[0] != "Z" && fields[0] != "X" || threads > "1"
-}
-
 func awaitDeath(t *testing.T, pids ...int) {
 	t.Helper()
 	for _, pid := range pids {
 		require.Positive(t, pid)
-		eventually(t, "the end of process "+strconv.Itoa(pid), func() bool { return !alive(pid) })
+		eventually(t, "the end of process "+strconv.Itoa(pid), func() bool { return !plugintest.Alive(pid) })
 	}
 }
 

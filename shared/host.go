@@ -135,6 +135,7 @@ func (c *Client) Close() error {
 }
 
 // PluginPID returns the pid of the plugin's process, 0 where none is running.
+// It waits for a start that is under way.
 func (c *Client) PluginPID() int {
 	c.turn <- struct{}{}
 	defer func() { <-c.turn }()

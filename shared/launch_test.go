@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/internal/plugintest"
 )
 
 // script makes a program that is not this plugin.
@@ -251,11 +252,11 @@ func TestPluginPID(t *testing.T) {
 	t.Parallel()
 	bash := launch(t)
 	pid := bash.PluginPID()
-	assert.True(t, alive(pid))
+	assert.True(t, plugintest.Alive(pid))
 	assert.Equal(t, pluginPath+"\n", run(t, bash, fmt.Sprintf("readlink /proc/%d/exe", pid)).Stdout.Content)
 	require.NoError(t, bash.Close())
 	assert.Zero(t, bash.PluginPID())
-	assert.False(t, alive(pid))
+	assert.False(t, plugintest.Alive(pid))
 }
 
 func TestACrashAndWhatFollows(t *testing.T) {
@@ -285,7 +286,7 @@ func TestACrashAndWhatFollows(t *testing.T) {
 	t.Run("the next call gets a fresh plugin", func(t *testing.T) {
 		assert.Equal(t, "fresh\n", run(t, bash, "echo fresh").Stdout.Content)
 		assert.NotEqual(t, plugin, bash.PluginPID())
-		assert.True(t, alive(bash.PluginPID()))
+		assert.True(t, plugintest.Alive(bash.PluginPID()))
 	})
 	t.Run("calls for a job of the old one say what became of it", func(t *testing.T) {
 		_, err := bash.Check(t.Context(), shared.CheckRequest{PID: job.PID})
@@ -437,7 +438,7 @@ func TestCloseOfAStoppedPlugin(t *testing.T) {
 	require.NoError(t, bash.Close(), "in the 5 s that it has")
 	requireErrorIsOneOf(t, await(t, running).err, shared.ErrClosed, shared.ErrCrashed)
 	for _, pid := range pids {
-		assert.False(t, alive(pid))
+		assert.False(t, plugintest.Alive(pid))
 	}
 }
 
@@ -457,7 +458,7 @@ func TestCallsAfterCloseFail(t *testing.T) {
 	bash := launch(t)
 	pid := background(t, bash, forever).PID
 	require.NoError(t, bash.Close())
-	assert.False(t, alive(pid))
+	assert.False(t, plugintest.Alive(pid))
 	_, err := bash.Execute(t.Context(), shared.ExecuteRequest{Command: "true"})
 	requireCode(t, err, shared.ErrClosed)
 	_, err = bash.Check(t.Context(), shared.CheckRequest{PID: pid})

@@ -45,7 +45,7 @@ func newBashID(bash shared.Bash, opts Options) []tool {
 			Definition: Definition{
 				Name:        "bash_output",
 				Description: "Read output from a background process. Returns the new output since the last check, the status (running/completed/failed/killed) and, once it has ended, the exit code.",
-				Hints:       Hints{ReadOnly: true},
+				Hints:       Hints{}, // what was read is not new any more
 			},
 			parameters: parameters{{name: "bash_id", kind: stringKind, required: true, description: "The bash_id that bash returned"}},
 			call:       d.output,

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/internal/plugintest"
 	"bashplugin/shared/tool"
 )
 
@@ -39,7 +40,7 @@ func TestCase03_ExecuteBackgroundCommand(t *testing.T) {
 	answer := a.run(args{"command": "sleep 5", "run_in_background": true})
 	assert.False(t, answer.IsError)
 	assert.Less(t, answer.Result.Duration, 4*time.Second)
-	assert.True(t, alive(answer.Result.PID))
+	assert.True(t, plugintest.Alive(answer.Result.PID))
 	assert.Regexp(t, `^bash_\d+_[a-z0-9]{9}$`, answer.ID)
 	assert.Equal(t, "bash_id: "+answer.ID+"\nstatus: running\n\nUse bash_output with this bash_id to read its output, kill_bash to terminate it.", answer.Text)
 }
@@ -59,7 +60,7 @@ func TestCase05_ReadOutputFromRunningBackgroundProcess(t *testing.T) {
 	started := a.start("echo so far; " + forever)
 	text := a.collect("bash_output", args{"bash_id": started.ID}, started.Text, "so far")
 	assert.Contains(t, text, "status: running")
-	assert.True(t, alive(started.Result.PID))
+	assert.True(t, plugintest.Alive(started.Result.PID))
 }
 
 func TestCase06_ReadOutputFromCompletedProcess(t *testing.T) {
@@ -91,7 +92,7 @@ func TestCase08_KillRunningBackgroundProcess(t *testing.T) {
 	answer := a.kill(started.ID)
 	assert.False(t, answer.IsError)
 	assert.Equal(t, "Process "+started.ID+" terminated.\nbash_id: "+started.ID+"\nstatus: killed\nexit code: 143 (SIGTERM)", answer.Text)
-	assert.False(t, alive(started.Result.PID))
+	assert.False(t, plugintest.Alive(started.Result.PID))
 }
 
 func TestCase09_KillAlreadyCompletedProcess(t *testing.T) {
@@ -111,7 +112,7 @@ func TestCase10_ForegroundCommandTimesOut(t *testing.T) {
 	assert.True(t, answer.IsError)
 	assert.Equal(t, "[Command timed out after 1s and was killed.]\n\nstdout:\nbegun\n\nexit code: 143 (SIGTERM)", answer.Text)
 	assert.Less(t, answer.Result.Duration, 5*time.Second)
-	assert.False(t, alive(answer.Result.PID))
+	assert.False(t, plugintest.Alive(answer.Result.PID))
 }
 
 func TestCase11_BackgroundCommandOutputExceedsBuffer(t *testing.T) {
@@ -144,7 +145,7 @@ func TestCase13_InvalidBashIDInKillBash(t *testing.T) {
 	assert.True(t, answer.IsError)
 	assert.ErrorIs(t, answer.Err, shared.ErrNotFound)
 	assert.Equal(t, `BASH_NOT_FOUND: there is no background process with the bash_id "nonexistent". There are `+started.ID+".", answer.Text)
-	assert.True(t, alive(started.Result.PID))
+	assert.True(t, plugintest.Alive(started.Result.PID))
 }
 
 func TestCase14_CommandFailsWithNonZeroExitCode(t *testing.T) {
@@ -179,7 +180,7 @@ func TestCase17_AutoKillBackgroundProcessesOnCleanup(t *testing.T) {
 	require.NoError(t, a.Close())
 	require.NoError(t, bash.Close())
 	for _, s := range started {
-		assert.False(t, alive(s.Result.PID))
+		assert.False(t, plugintest.Alive(s.Result.PID))
 	}
 }
 

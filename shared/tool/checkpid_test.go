@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/internal/plugintest"
 	"bashplugin/shared/tool"
 )
 
@@ -132,7 +133,7 @@ func TestBackgroundExecution(t *testing.T) {
 		assert.False(t, answer.IsError)
 		assert.Contains(t, answer.Text, "killed")
 		assert.Contains(t, answer.Text, "stdout:\nstarted\n")
-		assert.False(t, alive(pid))
+		assert.False(t, plugintest.Alive(pid))
 
 		answer = a.run(args{"check_pid": pid})
 		assert.True(t, answer.IsError)
@@ -191,7 +192,7 @@ func TestCheckPIDCancelKillsTheCommand(t *testing.T) {
 	answer := a.Call(ctx, tool.Call{Name: "bash", Arguments: []byte(`{"command":"echo begun; ` + forever + `"}`), Live: live})
 	assert.True(t, answer.IsError)
 	assert.Equal(t, "[Command cancelled and killed.]\n\nstdout:\nbegun\n\nexit code: 143 (SIGTERM)", answer.Text)
-	assert.False(t, alive(answer.Result.PID))
+	assert.False(t, plugintest.Alive(answer.Result.PID))
 }
 
 // pidOf finds the pid in the text, like a model.

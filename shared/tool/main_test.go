@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -144,18 +143,8 @@ func (a *agent) awaitEnd(pid int) {
 	}, hang, time.Millisecond)
 }
 
-// alive reports whether a process runs; one that waits to be reaped does not.
-func alive(pid int) bool {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return false
-	}
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	return fields[0] != "Z" && fields[0] != "X"
-}
-
 func awaitDeath(t testing.TB, pid int) {
 	t.Helper()
 	require.Positive(t, pid)
-	require.Eventually(t, func() bool { return !alive(pid) }, hang, time.Millisecond)
+	require.Eventually(t, func() bool { return !plugintest.Alive(pid) }, hang, time.Millisecond)
 }

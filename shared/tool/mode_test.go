@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/internal/plugintest"
 	"bashplugin/shared/tool"
 )
 
@@ -117,7 +118,7 @@ func TestModeIntegrationBackgroundProcessLifecycle(t *testing.T) {
 	assert.False(t, answer.IsError)
 	pid, file := background(t, answer)
 	assert.Equal(t, answer.Result.PID, pid)
-	assert.True(t, alive(pid))
+	assert.True(t, plugintest.Alive(pid))
 
 	open()
 	a.awaitEnd(pid)
@@ -135,7 +136,7 @@ func TestModeBackgroundEndings(t *testing.T) {
 		pid, file := background(t, answer)
 		assert.Equal(t, "[no output]", a.runs(fmt.Sprintf("kill -9 -%d", pid)).Text)
 		awaitText(t, file, "\n\n[background process failed: signal: 9 (SIGKILL)]\n")
-		assert.False(t, alive(pid))
+		assert.False(t, plugintest.Alive(pid))
 	})
 	t.Run("killed by the host", func(t *testing.T) {
 		pid, file := background(t, a.run(args{"command": "echo begun; " + forever, "mode": "background"}))
@@ -158,7 +159,7 @@ func TestModeCloseLeavesCommandsAlone(t *testing.T) {
 	pid, file := background(t, a.run(args{"command": "echo begun; " + forever, "mode": "background"}))
 	awaitText(t, file, "begun\n")
 	require.NoError(t, a.Close())
-	assert.True(t, alive(pid))
+	assert.True(t, plugintest.Alive(pid))
 	answer := a.run(args{"command": "echo one more", "mode": "background"})
 	_, file = background(t, answer)
 	awaitText(t, file, "one more\n")

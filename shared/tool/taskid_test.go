@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/internal/plugintest"
 	"bashplugin/shared/tool"
 )
 
@@ -60,7 +61,7 @@ func TestBackgroundTaskManager(t *testing.T) {
 		answer := a.use("kill_bash", args{"task_id": id})
 		assert.False(t, answer.IsError)
 		assert.Equal(t, "Successfully terminated task "+id+" (echo begun; sleep 100)", answer.Text)
-		assert.False(t, alive(answer.Result.PID))
+		assert.False(t, plugintest.Alive(answer.Result.PID))
 
 		answer = a.use("bash_output", args{"task_id": id})
 		assert.False(t, answer.IsError)
@@ -179,7 +180,7 @@ func TestManualTesting(t *testing.T) {
 		answer := a.use("kill_bash", args{"task_id": id})
 		assert.False(t, answer.IsError)
 		assert.Equal(t, "Successfully terminated task "+id+" (PATH=.:$PATH npm run dev)", answer.Text)
-		assert.False(t, alive(answer.Result.PID))
+		assert.False(t, plugintest.Alive(answer.Result.PID))
 	})
 }
 
@@ -240,7 +241,7 @@ func TestTaskIDCancelKillsTheCommand(t *testing.T) {
 	live := writerFunc(func(p []byte) (int, error) { cancel(); return len(p), nil })
 	answer := a.Call(ctx, tool.Call{Name: "bash", Arguments: []byte(`{"command":"echo begun; ` + forever + `"}`), Live: live})
 	assert.Equal(t, "Command execution was cancelled. Below is the output (on stdout and stderr) before it was cancelled:\nbegun", answer.Text)
-	assert.False(t, alive(answer.Result.PID))
+	assert.False(t, plugintest.Alive(answer.Result.PID))
 }
 
 // task starts a command in the background and returns its id.

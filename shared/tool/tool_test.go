@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/internal/plugintest"
 	"bashplugin/shared/tool"
 )
 
@@ -104,6 +105,9 @@ func TestHints(t *testing.T) {
 				"bash_output": {ReadOnly: true},
 				"kill_bash":   {Destructive: true, Idempotent: true},
 			}[name]
+			if dialect == tool.BashID && name == "bash_output" {
+				want = tool.Hints{} // it uses the new output up
+			}
 			assert.Equal(t, want, d.Hints, "%s: %s", dialect, name)
 		}
 	}
@@ -140,7 +144,7 @@ func TestToolsetsShareABash(t *testing.T) {
 	first.collect("bash_output", args{"bash_id": started.ID}, started.Text, "mine")
 	assert.ErrorIs(t, second.output(started.ID).Err, shared.ErrNotFound)
 	assert.ErrorIs(t, second.kill(started.ID).Err, shared.ErrNotFound)
-	assert.True(t, alive(started.Result.PID))
+	assert.True(t, plugintest.Alive(started.Result.PID))
 
 	assert.Contains(t, third.run(args{"kill_pid": started.Result.PID}).Text, "stdout:\nmine\n")
 	answer := first.kill(started.ID)
@@ -166,7 +170,7 @@ func TestCallsAreConcurrent(t *testing.T) {
 					kills.Go(func() { a.use("kill_bash", args{id: answer.ID}) })
 				}
 				kills.Wait()
-				assert.False(t, alive(answer.Result.PID))
+				assert.False(t, plugintest.Alive(answer.Result.PID))
 			})
 		}
 		wg.Wait()

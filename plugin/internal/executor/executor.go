@@ -259,7 +259,7 @@ func (e *Executor) Close() error {
 		}
 		wg.Wait()
 		e.jobs.calls.Wait()
-		if !e.table.Close(syscall.SIGKILL, 0) {
+		if !e.table.Close() {
 			err = errors.New("a process hangs in the kernel and could not be ended")
 		} else {
 			e.wg.Wait()

@@ -17,9 +17,11 @@ type Floods struct {
 
 	processors int           // to use while there is a flood; 0: never changed
 	restShare  time.Duration // how long a makeWay is, in times of the work
-	mu         sync.Mutex
-	active     int // floods
-	calm       *time.Timer
+
+	mu     sync.Mutex    // guards what follows
+	active int           // floods
+	over   chan struct{} // closed when there is none; nil: there is none
+	calm   *time.Timer
 }
 
 const (
@@ -57,6 +59,7 @@ func (f *Floods) begin() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.active++; f.active == 1 {
+		f.over = make(chan struct{})
 		f.calm.Stop()
 		f.use(f.processors)
 	}
@@ -66,6 +69,8 @@ func (f *Floods) end() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.active--; f.active == 0 {
+		close(f.over)
+		f.over = nil
 		f.calm.Reset(calmAfter)
 	}
 }
@@ -102,15 +107,18 @@ func (f *Floods) turn(step, settle func()) {
 // makeWay is a rest after work that can wait, where there are floods, which
 // cannot.
 func (f *Floods) makeWay(work time.Duration) {
-	if f.flooding() {
-		time.Sleep(min(f.restShare*work, maxMakeWay))
-	}
-}
-
-func (f *Floods) flooding() bool {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.active > 0
+	over := f.over
+	f.mu.Unlock()
+	if over == nil {
+		return
+	}
+	timer := time.NewTimer(min(f.restShare*work, maxMakeWay))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-over:
+	}
 }
 
 // crowded reports whether there are more floods than can have a turn at a time.

@@ -3,7 +3,6 @@ package job
 import (
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"bashplugin/plugin/internal/output"
@@ -94,7 +93,7 @@ func (j *Job) Log() []any {
 		fields = append(fields, "signal", r.Signal)
 	}
 	if r.Cause != "" {
-		fields = append(fields, "cause", strings.ToLower(string(r.Cause)))
+		fields = append(fields, "cause", r.Cause)
 	}
 	return fields
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"sync/atomic"
-	"unicode/utf8"
 )
 
 // Log is the file that holds a stream from its first byte on. It stops for
@@ -159,20 +158,6 @@ func (l *Log) close() {
 		l.stop = fmt.Errorf("the log may be incomplete: %w", cause(err))
 	}
 	l.logs.finished(l.path, l.size.Load())
-}
-
-// cutRune returns the largest n' <= n at which p may be cut without cutting a
-// rune.
-func cutRune(p []byte, n int) int {
-	if n >= len(p) {
-		return len(p)
-	}
-	for i := n; i >= 0 && i > n-utf8.UTFMax; i-- {
-		if utf8.RuneStart(p[i]) {
-			return i
-		}
-	}
-	return n
 }
 
 // cause strips a path that the reader of the message is told anyway.

@@ -1,12 +1,13 @@
 package output
 
 import (
-	"bashplugin/shared"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"unicode/utf8"
+
+	"bashplugin/shared"
 )
 
 // Show returns what a Result shows under the limits: everything so far, or
@@ -147,7 +148,7 @@ func (s *Stream) headAt(from int64, n int) string {
 			text, _ = s.text(from)
 		}
 	}
-	return string(text[:runeEnd(text, min(n, len(text)))])
+	return string(text[:cutRune(text, n)])
 }
 
 // readLog reads up to n bytes of the log at from.

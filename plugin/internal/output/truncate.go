@@ -52,12 +52,18 @@ func runeStart(text []byte, i int) int {
 	return i
 }
 
-// runeEnd returns the end of the last rune that ends at i or earlier.
-func runeEnd(text []byte, i int) int {
-	for i > 0 && i < len(text) && !utf8.RuneStart(text[i]) {
-		i--
+// cutRune returns the largest n' <= n at which p may be cut without cutting a
+// rune.
+func cutRune(p []byte, n int) int {
+	if n >= len(p) {
+		return len(p)
 	}
-	return i
+	for i := n; i >= 0 && i > n-utf8.UTFMax; i-- {
+		if utf8.RuneStart(p[i]) {
+			return i
+		}
+	}
+	return n
 }
 
 // countLines counts lines; a line without a newline at the end is one too.

@@ -73,7 +73,7 @@ func cutLine(text []byte) int {
 	if line := bytes.LastIndexByte(text, '\n') + 1; line > len(text)/2 {
 		return line
 	}
-	return runeEnd(text, len(text)-utf8.UTFMax)
+	return cutRune(text, len(text)-utf8.UTFMax)
 }
 
 // advance passes over text, but for its last lines.

@@ -3,11 +3,9 @@ package process_test
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"syscall"
 	"testing"
 	"time"
 
@@ -46,7 +44,7 @@ func runDoomed() {
 		}
 	}
 	_, _ = io.Copy(io.Discard, os.Stdin)
-	if !table.Close(syscall.SIGKILL, 0) {
+	if !table.Close() {
 		os.Exit(3)
 	}
 }
@@ -94,5 +92,3 @@ func (d *doomed) guardianEnds() string {
 	require.NoError(d.t, err, "the guardian still works")
 	return string(text)
 }
-
-func (d *doomed) String() string { return fmt.Sprint(d.cmd.Process.Pid) }

@@ -34,7 +34,7 @@ const hostPatience = 1 * time.Second
 // StartGuardian starts this program again as the guardian of this process and
 // returns the record for NewTable. The guardian keeps this process's stderr
 // open while it works: whoever waits for its end of file waits for a clean
-// machine. Stop ends it early.
+// machine.
 func StartGuardian(duties Duties) (*Record, error) {
 	program, err := os.Executable()
 	if err != nil {

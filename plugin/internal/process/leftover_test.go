@@ -115,7 +115,7 @@ func TestStraysGoWithTheSession(t *testing.T) {
 	other := start(t, tab, `sleep 1000`)
 	c := start(t, tab, `(env -i setsid bash -c "$p" >/dev/null 2>&1 &); exec sleep 1000`)
 	pids := append(c.pids(1), other.PID, c.PID)
-	require.True(t, tab.Close(syscall.SIGKILL, 0))
+	require.True(t, tab.Close())
 	require.Empty(t, living(pids))
 	c.silent()
 }
@@ -143,6 +143,6 @@ func TestOthersAreNotTouched(t *testing.T) {
 	c.pids(1)
 	require.NotContains(t, memberPIDs(c.Group), server.Process.Pid)
 	require.True(t, c.End(syscall.SIGTERM, 0))
-	require.True(t, tab.Close(syscall.SIGKILL, 0))
+	require.True(t, tab.Close())
 	require.True(t, lives(server.Process.Pid))
 }

@@ -136,7 +136,7 @@ func (c *command) silent() {
 func table(t *testing.T) *process.Table {
 	tab := process.NewTable(nil)
 	t.Cleanup(func() {
-		require.True(t, tab.Close(syscall.SIGKILL, 0))
+		require.True(t, tab.Close())
 		tab.Sweep()
 		eventually(t, "no child is left, not even a dead one", func() bool { tab.Sweep(); return len(children(os.Getpid())) == 0 })
 	})

@@ -23,7 +23,7 @@ type Record struct {
 }
 
 // recordSlots bounds the groups and orphans that the record takes. The few
-// past it are still found by their environment and parents.
+// past it are still found by their mark, their environment and their parents.
 const recordSlots = 4096
 
 type recordSlot struct {

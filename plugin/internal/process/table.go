@@ -222,7 +222,7 @@ func (g *Group) knows(p info) bool {
 
 // Close ends every group that is left, and every orphan, at once. It reports
 // whether nothing is left.
-func (t *Table) Close(sig syscall.Signal, grace time.Duration) bool {
+func (t *Table) Close() bool {
 	t.mu.Lock()
 	groups := make([]*Group, 0, len(t.groups))
 	for g := range t.groups {
@@ -233,7 +233,7 @@ func (t *Table) Close(sig syscall.Signal, grace time.Duration) bool {
 	var failed atomic.Bool
 	for _, g := range groups {
 		wg.Go(func() {
-			if !g.End(sig, grace) {
+			if !g.End(syscall.SIGKILL, 0) {
 				failed.Store(true)
 			}
 		})

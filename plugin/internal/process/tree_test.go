@@ -119,7 +119,7 @@ func TestSeveralEndAtOnce(t *testing.T) {
 		c.pids(tree.n)
 		commands = append(commands, c)
 	}
-	require.True(t, tab.Close(syscall.SIGTERM, 20*time.Millisecond))
+	require.True(t, tab.Close())
 	for _, c := range commands {
 		c.silent()
 	}

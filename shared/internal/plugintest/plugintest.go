@@ -43,6 +43,7 @@ func Main(run func(dir string) int) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	os.Unsetenv("BASH_PLUGIN_REATTACH") // a developer's, under a debugger
 	races := filepath.Join(dir, "race")
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0 log_path="+races); err != nil {
 		fmt.Fprintln(os.Stderr, err)
