@@ -22,7 +22,8 @@ var (
 func TestTheCommandsInTheReadme(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
-	dir := t.TempDir() // the commands say bin/host-example
+	// The commands say bin/host-example.
+	dir := t.TempDir()
 	temp, err := os.MkdirTemp("/tmp", "readme-") // short, for the plugin's socket
 	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(temp) })

@@ -100,5 +100,5 @@ func TestFaultPortIsFreeAfterACrash(t *testing.T) {
 		})
 		free.add(time.Since(begin))
 	}
-	free.log(t, "from the plugin's SIGKILL until a server's port is free")
+	free.log(t, "from the plugin's SIGKILL until a server's port is free", 2*time.Second)
 }

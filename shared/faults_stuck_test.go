@@ -162,7 +162,7 @@ func TestFaultNeverEndingWriters(t *testing.T) {
 		assert.Equal(t, shared.CauseTimeout, done.result.Cause)
 		assert.Less(t, done.result.Duration, hang/2)
 	}
-	others.log(t, "a call beside five never-ending writers, on a loaded machine")
+	others.log(t, "a call beside five never-ending writers, on a loaded machine", 0)
 }
 
 // faultStuckWriter never returns from Write until it is closed.

@@ -73,7 +73,7 @@ func TestFaultsLeaveNothing(t *testing.T) {
 					_ = h.cmd.Wait()
 				}
 			}
-			clean.log(t, "until every process is gone after "+name)
+			clean.log(t, "until every process is gone after "+name, 2*time.Second)
 		})
 	}
 }
@@ -94,7 +94,7 @@ func TestFaultsAreNoticed(t *testing.T) {
 		noticed.add(time.Since(begin))
 		crowd.awaitGone()
 	}
-	noticed.log(t, "from the host's SIGKILL to the commands' SIGTERM")
+	noticed.log(t, "from the host's SIGKILL to the commands' SIGTERM", 100*time.Millisecond)
 }
 
 // A host that dies while it starts the plugin leaves nothing either.
@@ -144,9 +144,9 @@ func TestFaultsUnderALiveHost(t *testing.T) {
 		clean.add(time.Since(begin))
 		awaitDeath(t, append(pids, plugin)...)
 	}
-	failed.log(t, "from the plugin's SIGKILL to ErrCrashed")
-	back.log(t, "the next call, on a fresh plugin")
-	clean.log(t, "until every process of the old plugin is gone")
+	failed.log(t, "from the plugin's SIGKILL to ErrCrashed", 100*time.Millisecond)
+	back.log(t, "the next call, on a fresh plugin", 0)
+	clean.log(t, "until every process of the old plugin is gone", 2*time.Second)
 }
 
 // A plugin that is killed amid the start of a command has a child that is

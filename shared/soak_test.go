@@ -123,7 +123,7 @@ func (s *soak) report() {
 	}
 	slices.Sort(text)
 	s.t.Log(strings.Join(text, ", "))
-	s.clean.log(s.t, "until clean after a host's or plugin's death")
+	s.clean.log(s.t, "until clean after a host's or plugin's death", 0)
 }
 
 func (s *soak) dice(i, j int) *rand.Rand {

@@ -262,7 +262,7 @@ func TestE2E2_ForegroundCommandWithTimeout(t *testing.T) {
 	assert.Equal(t, "stdout:\n> test\npassed\n\nexit code: 0", answer.Text)
 }
 
-// What the design of the dialect says besides.
+// What the dialect promises besides.
 
 func TestBashIDKillShowsWhatWasNotRead(t *testing.T) {
 	a := newAgent(t, tool.BashID)

@@ -19,7 +19,7 @@ import (
 	"bashplugin/shared/tool"
 )
 
-// The tests of the plan that the check_pid dialect comes from, under the
+// The tests of the tool that the check_pid dialect stands in for, under the
 // names that they have there.
 
 func TestBashTool(t *testing.T) {
@@ -157,7 +157,7 @@ func TestBackgroundExecution(t *testing.T) {
 	})
 }
 
-// What the design of the dialect says besides.
+// What the dialect promises besides.
 
 func TestCheckPIDShowsOutputOnce(t *testing.T) {
 	a := newAgent(t, tool.CheckPID)

@@ -21,7 +21,7 @@ import (
 	"bashplugin/shared/tool"
 )
 
-// The testing strategy of the design that the mode dialect comes from.
+// The cases of the tool that the mode dialect stands in for.
 
 func TestModeUnitOutputTruncationAtVariousSizes(t *testing.T) {
 	a := newAgent(t, tool.Mode)

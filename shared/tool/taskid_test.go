@@ -19,7 +19,7 @@ import (
 	"bashplugin/shared/tool"
 )
 
-// The tests of the plan that the task_id dialect comes from, under the names
+// The tests of the tool that the task_id dialect stands in for, under the names
 // that they have there, as a model sees them: its task manager is the toolset.
 // Which commands are development commands is tested with ModeAuto itself.
 
@@ -136,7 +136,7 @@ func TestShouldRunInBackground(t *testing.T) {
 	})
 }
 
-// The steps that the plan has a person try.
+// The steps of a person who tries the tool.
 func TestManualTesting(t *testing.T) {
 	a := newAgent(t, tool.TaskID)
 	var id string

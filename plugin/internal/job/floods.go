@@ -15,8 +15,8 @@ type Floods struct {
 	turns chan struct{}
 	crowd atomic.Int32 // the sources that have a turn or wait for one
 
-	processors int           // to use while there is a flood; 0: never changed
-	restShare  time.Duration // how long a makeWay is, in times of the work
+	processors int // to use while there is a flood; 0: never changed
+	restShare  int // how long a makeWay is, in times of the work
 
 	mu     sync.Mutex    // guards what follows
 	active int           // floods
@@ -113,7 +113,7 @@ func (f *Floods) makeWay(work time.Duration) {
 	if over == nil {
 		return
 	}
-	timer := time.NewTimer(min(f.restShare*work, maxMakeWay))
+	timer := time.NewTimer(min(time.Duration(f.restShare)*work, maxMakeWay))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

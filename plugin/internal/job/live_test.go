@@ -123,7 +123,7 @@ func TestLiveIsBoundedWhateverTheSizeOfTheWrites(t *testing.T) {
 		memory += cap(chunk.text)
 	}
 	assert.LessOrEqual(t, memory, liveBacklog+remainder)
-	assert.Positive(t, c.live.skipped)
+	assert.Positive(t, c.skipped)
 	c.mu.Unlock()
 	c.finish(stdout.gate, stderr.gate)
 }
@@ -145,7 +145,7 @@ func TestLiveWaitsOnDiskForAReaderThatIsBehind(t *testing.T) {
 	}
 	c.mu.Lock()
 	assert.Positive(t, c.backlog.waiting)
-	assert.Zero(t, c.live.skipped)
+	assert.Zero(t, c.skipped)
 	c.mu.Unlock()
 	c.finish(w.gate)
 	assert.True(t, want.String() == w.String(), "everything came, in order")

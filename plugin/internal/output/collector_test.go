@@ -11,7 +11,7 @@ import (
 	"bashplugin/shared"
 )
 
-// The plan's tests of its output collector, under the names that they have
+// The tests of the check_pid tool's output collector, under the names that they have
 // there. A Stream is one: its tail is the rolling buffer, and it has a log from
 // the first byte on that the tail has no room for.
 func TestOutputCollector(t *testing.T) {

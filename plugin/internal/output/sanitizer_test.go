@@ -40,7 +40,7 @@ func requireEverySplit(t *testing.T, want, s string) {
 	require.Equal(t, want, sanitizeSplit(s, each...), "byte by byte")
 }
 
-// The first cases are the plan's, under the names that they have there; a lone
+// The first cases are those of the check_pid tool, under its names; a lone
 // CR does to a line what it does on a terminal.
 func TestSanitize(t *testing.T) {
 	for name, test := range map[string]struct{ in, want string }{

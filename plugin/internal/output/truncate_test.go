@@ -14,7 +14,7 @@ import (
 	"bashplugin/shared"
 )
 
-// The first cases are the plan's, under the names that they have there.
+// The first cases are those of the check_pid tool, under its names.
 func TestTruncateTail(t *testing.T) {
 	long := strings.Repeat("x", 1000)
 	numbered := func(n int, format string) string {

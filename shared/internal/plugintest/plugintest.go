@@ -43,7 +43,10 @@ func Main(run func(dir string) int) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	os.Unsetenv("BASH_PLUGIN_REATTACH") // a developer's, under a debugger
+	if err := os.Unsetenv("BASH_PLUGIN_REATTACH"); err != nil { // a developer's, under a debugger
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	races := filepath.Join(dir, "race")
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0 log_path="+races); err != nil {
 		fmt.Fprintln(os.Stderr, err)
