@@ -56,15 +56,15 @@ func serve(f *flags) error {
 	}
 	go s.watchHost(host)
 	go s.watchSignals()
-	plugin.Serve(&plugin.ServeConfig{
-		HandshakeConfig: shared.Handshake,
-		Plugins: plugin.PluginSet{shared.PluginName: &shared.Plugin{
-			Impl:         s.executor,
-			Disconnected: func() { s.gone.Do(func() { close(s.hostGone) }) },
-		}},
-		Logger: s.log,
+	err := shared.Serve(&shared.Plugin{
+		Impl:         s.executor,
+		Disconnected: func() { s.gone.Do(func() { close(s.hostGone) }) },
 	})
-	return s.end()
+	if err != nil {
+		s.log.Error("cannot serve", "error", err)
+		fmt.Fprintln(os.Stderr, "bash-plugin:", err)
+	}
+	return errors.Join(err, s.end())
 }
 
 // hostLeft reports whether nobody reads this process's stdout any more: a host

@@ -20,6 +20,9 @@ const (
 	// take stoppedPatience.
 	answerPatience  = 20 * time.Second
 	stoppedPatience = 3 * time.Second
+	// suspended is how late a timer is only where this process was stopped
+	// itself: the plugin may have answered, and gets its time again.
+	suspended = 1 * time.Second
 )
 
 // client is the host's side of one connection: a Bash whose calls travel.
@@ -134,6 +137,7 @@ func await[T any](ctx context.Context, c *client, done <-chan T, number uint64, 
 	if bound = min(max(bound, 0), math.MaxInt64-answerPatience); c.held {
 		bound = math.MaxInt64 - answerPatience
 	}
+	due := time.Now().Add(bound + answerPatience)
 	overdue, late := time.NewTimer(bound+answerPatience), time.NewTimer(bound+stoppedPatience)
 	defer overdue.Stop()
 	defer late.Stop()
@@ -155,7 +159,11 @@ func await[T any](ctx context.Context, c *client, done <-chan T, number uint64, 
 				return errOverdue()
 			}
 		case <-overdue.C:
-			return errOverdue()
+			if time.Since(due) < suspended {
+				return errOverdue()
+			}
+			due = time.Now().Add(answerPatience)
+			overdue.Reset(answerPatience)
 		}
 	}
 }

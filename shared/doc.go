@@ -19,6 +19,6 @@
 // A host that uses hashicorp/go-plugin for other plugins too passes Handshake
 // and Plugins to plugin.NewClient, dispenses PluginName and gets a Bash.
 //
-// A plugin serves an implementation of Bash with go-plugin's Serve, the same
-// Handshake and a Plugin around it; this module's own is plugin/main.go.
+// A plugin serves an implementation of Bash with a Plugin around it, by Serve or
+// by go-plugin's own Serve and the same Handshake; this module's is in plugin/.
 package shared

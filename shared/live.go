@@ -149,7 +149,7 @@ func receiveLive(broker *plugin.MuxBroker, stdout, stderr io.Writer) *liveReceiv
 	}
 	l := &liveReceiver{id: broker.NextId(), done: make(chan struct{}), moved: make(chan struct{}, 1), returned: make(chan struct{}), call: make(chan error, 1)}
 	go func() {
-		if conn, err := broker.Accept(l.id); err == nil {
+		if conn, err := l.accept(broker); err == nil {
 			_ = l.copy(conn, liveWriters(stdout, stderr))
 			close(l.done)
 			hangUp(conn)
@@ -161,6 +161,17 @@ func receiveLive(broker *plugin.MuxBroker, stdout, stderr io.Writer) *liveReceiv
 		}
 	}()
 	return l
+}
+
+// accept waits for the sender for as long as the call takes: longer than the
+// broker, where a machine is overloaded.
+func (l *liveReceiver) accept(broker *plugin.MuxBroker) (net.Conn, error) {
+	for {
+		conn, err := broker.Accept(l.id)
+		if err == nil || len(l.call) > 0 {
+			return conn, err
+		}
+	}
 }
 
 func liveWriters(stdout, stderr io.Writer) map[byte]io.Writer {
