@@ -100,7 +100,7 @@ func (c *muxConn) answer(ping []byte) {
 	defer c.mu.Unlock()
 	c.pongs = append(c.pongs, ping...)
 	binary.BigEndian.PutUint16(c.pongs[len(c.pongs)-muxHeader+2:], muxACK)
-	_ = c.Conn.SetReadDeadline(time.Unix(1, 0)) // wakes Read
+	_ = c.SetReadDeadline(time.Unix(1, 0)) // wakes Read
 }
 
 // Read is called by one goroutine at a time.
@@ -128,7 +128,7 @@ func (c *muxConn) takePongs(p []byte) int {
 	if len(c.pongs) == 0 {
 		return 0
 	}
-	_ = c.Conn.SetReadDeadline(time.Time{})
+	_ = c.SetReadDeadline(time.Time{})
 	if c.have > 0 || c.body > 0 {
 		return 0
 	}
