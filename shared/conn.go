@@ -111,10 +111,10 @@ func (c *muxConn) Read(p []byte) (int, error) {
 		}
 		n, err := c.Conn.Read(p)
 		c.follow(p[:n])
-		if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
+		if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) && c.hasPongs() {
 			continue
 		}
-		if err != nil {
+		if err != nil { // of TLS before its handshake: also that it was interrupted
 			err = io.EOF
 		}
 		return n, err
@@ -135,6 +135,12 @@ func (c *muxConn) takePongs(p []byte) int {
 	n := copy(p, c.pongs)
 	c.pongs = c.pongs[n:]
 	return n
+}
+
+func (c *muxConn) hasPongs() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.pongs) > 0
 }
 
 // follow takes note of where messages begin and end.

@@ -2,6 +2,7 @@ package shared
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/binary"
 	"io"
 	"net"
@@ -20,6 +21,25 @@ func message(kind byte, flags uint16, number uint32, body string) []byte {
 		binary.BigEndian.PutUint32(p[8:], uint32(len(body)))
 	}
 	return append(p, body...)
+}
+
+// Who connects and then says nothing is hung up on at the first ping.
+func TestPingsBeforeTheHandshakeEndTheConnection(t *testing.T) {
+	own, err := newCertificate()
+	require.NoError(t, err)
+	here, there := net.Pipe()
+	defer there.Close()
+	c := &muxConn{Conn: tls.Server(here, &tls.Config{Certificates: []tls.Certificate{own}})}
+	ended := make(chan error)
+	go func() {
+		_, err := io.Copy(io.Discard, c)
+		ended <- err
+	}()
+	_, err = there.Write([]byte{22}) // which the handshake begins with: it is being read
+	require.NoError(t, err)
+	_, err = c.Write(message(muxPing, muxSYN, 7, ""))
+	require.NoError(t, err)
+	assert.NoError(t, <-ended)
 }
 
 // A ping is answered although the other side does nothing, between two of its
