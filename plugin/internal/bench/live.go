@@ -98,6 +98,6 @@ func liveCost(command string, maxLogBytes int64, text func(*bench, int64) error)
 			return "", false, err
 		}
 		ratio := float64(m[2]) / float64(m[0])
-		return fmt.Sprintf("%.2f × (%s, %s)", ratio, ms(m[0]), ms(m[2])), ratio >= 0.9, nil
+		return fmt.Sprintf("%.2f × (%s, %s), the rest of the copy within %s", ratio, ms(m[0]), ms(m[2]), ms(m[1])), ratio >= 0.9, nil
 	}
 }

@@ -15,12 +15,14 @@ type Floods struct {
 	turns chan struct{}
 	crowd atomic.Int32 // the sources that have a turn or wait for one
 
+	pressing atomic.Int32  // floods that do not wait at an empty pipe
+	relief   chan struct{} // when there is none any more
+
 	processors int // to use while there is a flood; 0: never changed
 	restShare  int // how long a makeWay is, in times of the work
 
-	mu     sync.Mutex    // guards what follows
-	active int           // floods
-	over   chan struct{} // closed when there is none; nil: there is none
+	mu     sync.Mutex // guards what follows
+	active int        // floods
 	calm   *time.Timer
 }
 
@@ -33,7 +35,8 @@ const (
 	calmAfter = time.Second
 
 	// A flood and its copy use four processors: the command, the plugin twice,
-	// and the host. Where there are fewer, the copy gets a twentieth of the time.
+	// and the host. Where there are fewer, the copy gets a twentieth of the time
+	// until the flood is found to wait.
 	spareProcessors = 4
 	spareRest       = 1
 	scarceRest      = 20
@@ -46,7 +49,10 @@ const (
 // the commands.
 func NewFloods(processors int) *Floods {
 	all := max(processors, runtime.GOMAXPROCS(0))
-	f := &Floods{turns: make(chan struct{}, max(1, all-1)), processors: processors, restShare: spareRest}
+	f := &Floods{
+		turns: make(chan struct{}, max(1, all-1)), relief: make(chan struct{}, 1),
+		processors: processors, restShare: spareRest,
+	}
 	if all < spareProcessors {
 		f.restShare = scarceRest
 	}
@@ -59,7 +65,6 @@ func (f *Floods) begin() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.active++; f.active == 1 {
-		f.over = make(chan struct{})
 		f.calm.Stop()
 		f.use(f.processors)
 	}
@@ -69,8 +74,6 @@ func (f *Floods) end() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.active--; f.active == 0 {
-		close(f.over)
-		f.over = nil
 		f.calm.Reset(calmAfter)
 	}
 }
@@ -104,20 +107,34 @@ func (f *Floods) turn(step, settle func()) {
 	}
 }
 
-// makeWay is a rest after work that can wait, where there are floods, which
-// cannot.
+// press says whether a flood presses: whether its pipe has more to read at once.
+func (f *Floods) press(does bool) {
+	if does {
+		f.pressing.Add(1)
+		return
+	}
+	if f.pressing.Add(-1) == 0 {
+		select {
+		case f.relief <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// makeWay is a rest after work that can wait, while floods press, which cannot.
 func (f *Floods) makeWay(work time.Duration) {
-	f.mu.Lock()
-	over := f.over
-	f.mu.Unlock()
-	if over == nil {
+	select {
+	case <-f.relief: // of long ago
+	default:
+	}
+	if f.pressing.Load() == 0 {
 		return
 	}
 	timer := time.NewTimer(min(time.Duration(f.restShare)*work, maxMakeWay))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-over:
+	case <-f.relief:
 	}
 }
 

@@ -1,6 +1,8 @@
 package job
 
 import (
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,13 +24,11 @@ type live struct {
 	done   chan struct{} // the goroutine has ended
 	moved  chan struct{} // after each write
 
-	mu        sync.Mutex // guards what follows
-	wake      *sync.Cond
-	backlog   backlog
-	skipped   int64 // bytes left out since the last that are in the backlog
-	skippedOf *track
-	writing   bool // a chunk is with its writer
-	ended     bool // nothing more comes, or is wanted
+	mu      sync.Mutex // guards what follows
+	wake    *sync.Cond
+	backlog backlog
+	writing bool // a chunk is with its writer
+	ended   bool // nothing more comes, or is wanted
 }
 
 // newLive begins a copy.
@@ -47,14 +47,14 @@ func newLive(floods *Floods, spool *output.Spool, stdout, stderr *track) *live {
 func (l *live) put(t *track, p []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ended {
+	if l.ended || t.failed {
 		return true
 	}
-	if l.skipped > 0 {
-		if !l.backlog.add(t, marker(l.skipped)) {
+	if t.skipped > 0 {
+		if !l.backlog.add(t, marker(t.skipped)) {
 			return false
 		}
-		l.skipped = 0
+		t.skipped = 0
 	}
 	if !l.backlog.add(t, p) {
 		return false
@@ -68,18 +68,19 @@ func (l *live) put(t *track, p []byte) bool {
 func (l *live) store(t *track, p []byte, log *output.Log) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ended {
+	if l.ended || t.failed {
 		return
 	}
 	if t.log == nil && log != nil {
-		t.log = log.Reader()
+		if t.log, _ = log.Reader(); t.log == nil {
+			t.verbatim = 0
+		}
 	}
-	if l.skipped > 0 && l.backlog.fix() && l.backlog.write(t.number, marker(l.skipped)) {
-		l.skipped = 0
+	if t.skipped > 0 && l.backlog.fix() && l.backlog.write(t.number, marker(t.skipped)) {
+		t.skipped = 0
 	}
-	if l.skipped > 0 || !l.backlog.store(t, p) {
-		l.skipped += int64(len(p))
-		l.skippedOf = t
+	if t.skipped > 0 || !l.backlog.store(t, p) {
+		t.skipped += int64(len(p))
 	}
 	l.wake.Signal()
 }
@@ -112,14 +113,39 @@ func (l *live) run() {
 	for l.await() {
 		start := time.Now()
 		c, err := l.next()
-		if err == nil && c.of != nil {
-			_, err = c.of.to.Write(c.text)
-		}
 		if err != nil {
-			return // the reader does not want more
+			l.writeLast(err)
+			return
+		}
+		if !l.write(c) {
+			return // nobody wants more
 		}
 		if more := l.wrote(c); more && len(c.text) >= bufferSize {
 			l.floods.makeWay(time.Since(start))
+		}
+	}
+}
+
+// write gives c to its writer, if that has not failed, and reports whether there
+// is one that has not.
+func (l *live) write(c chunk) bool {
+	if c.of == nil || c.of.failed {
+		return true
+	}
+	if _, err := c.of.to.Write(c.text); err == nil {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c.of.failed = true
+	return slices.ContainsFunc(l.backlog.tracks[:], func(t *track) bool { return t.to != nil && !t.failed })
+}
+
+// writeLast says that the disk does not give back what it took.
+func (l *live) writeLast(err error) {
+	for _, t := range l.backlog.tracks {
+		if t.to != nil {
+			_ = l.write(chunk{t, fmt.Appendf(nil, "\n[… the rest is lost: %v …]\n", err)})
 		}
 	}
 }
@@ -128,23 +154,33 @@ func (l *live) run() {
 func (l *live) await() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for !l.backlog.isReadable() && !l.ended {
+	for !l.backlog.isReadable() && l.incomplete() == nil && !l.ended {
 		l.wake.Wait()
 	}
-	l.writing = l.backlog.isReadable() || l.skipped > 0
+	l.writing = l.backlog.isReadable() || l.incomplete() != nil
 	return l.writing
 }
 
+// incomplete returns a track of which some was left out behind everything that
+// came, which is all written. nil: there is none.
+func (l *live) incomplete() *track {
+	for _, t := range l.backlog.tracks {
+		if t.skipped > 0 && l.backlog.isEmpty() {
+			return t
+		}
+	}
+	return nil
+}
+
 // next returns what await has found, or the zero value where that leads to
-// nothing yet. The last thing that there is to say is what was left out at the
-// end.
+// nothing yet.
 func (l *live) next() (chunk, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.backlog.begin()
-	if !l.backlog.isReadable() {
-		c := chunk{l.skippedOf, marker(l.skipped)}
-		l.skipped = 0
+	if t := l.incomplete(); t != nil {
+		c := chunk{t, marker(t.skipped)}
+		t.skipped = 0
 		return c, nil
 	}
 	c, part := l.backlog.next()
@@ -190,7 +226,7 @@ func (l *live) wrote(c chunk) bool {
 func (l *live) giveUp() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ended, l.writing, l.skipped = true, false, 0
+	l.ended, l.writing = true, false
 	l.backlog.close()
 }
 

@@ -7,7 +7,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -49,10 +51,13 @@ func newCopied(t *testing.T, logs output.LogsConfig, stdout, stderr io.Writer) *
 	return c
 }
 
+// lines returns n bytes of text.
+func lines(n int) []byte { return bytes.Repeat([]byte("0123456789abcde\n"), n/16) }
+
 // take has the reader take n bytes of stdout, once.
 func (c *copied) take(w *stuck, n int) {
 	w.gate <- struct{}{}
-	c.stdout.write(make([]byte, n))
+	c.stdout.write(lines(n))
 	for c.behind() > 0 {
 		<-c.moved
 	}
@@ -123,7 +128,7 @@ func TestLiveIsBoundedWhateverTheSizeOfTheWrites(t *testing.T) {
 		memory += cap(chunk.text)
 	}
 	assert.LessOrEqual(t, memory, liveBacklog+remainder)
-	assert.Positive(t, c.skipped)
+	assert.Positive(t, c.stdout.skipped+c.stderr.skipped)
 	c.mu.Unlock()
 	c.finish(stdout.gate, stderr.gate)
 }
@@ -135,7 +140,7 @@ func TestLiveWaitsOnDiskForAReaderThatIsBehind(t *testing.T) {
 	c := newCopied(t, output.LogsConfig{}, w, errs)
 	c.take(w, 2<<20)
 	var want, wantErrs strings.Builder
-	want.Write(make([]byte, 2<<20))
+	want.Write(lines(2 << 20))
 	for i := range 100 {
 		part := strings.Repeat(fmt.Sprintln("part", i), 12<<10)
 		c.stdout.write([]byte(part))
@@ -145,7 +150,7 @@ func TestLiveWaitsOnDiskForAReaderThatIsBehind(t *testing.T) {
 	}
 	c.mu.Lock()
 	assert.Positive(t, c.backlog.waiting)
-	assert.Zero(t, c.skipped)
+	assert.Zero(t, c.stdout.skipped+c.stderr.skipped)
 	c.mu.Unlock()
 	c.finish(w.gate)
 	assert.True(t, want.String() == w.String(), "everything came, in order")
@@ -191,19 +196,140 @@ func TestLiveReadsTheLog(t *testing.T) {
 	assert.True(t, want.String() == w.String(), "everything came, in order")
 }
 
-// A log that can no longer be read is as good as none.
-func TestLiveWithoutTheLog(t *testing.T) {
+// Whatever becomes of the log's name, what waits in it comes.
+func TestLiveReadsALogThatIsRemoved(t *testing.T) {
+	w := newStuck()
+	c := newCopied(t, output.LogsConfig{}, w, nil)
+	part := bytes.Repeat([]byte("0123456789abcde\n"), 1<<16)
+	for range 20 {
+		c.stdout.write(part)
+	}
+	path := filepath.Join(c.logs.Folder(), "out.log")
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, syscall.Mkfifo(path, 0o600))
+	for range 20 {
+		c.stdout.write(part)
+	}
+	c.finish(w.gate)
+	assert.True(t, bytes.Equal(bytes.Repeat(part, 40), w.Bytes()))
+}
+
+// A log that was cut off lacks bytes, and the copy says so.
+func TestLiveSaysWhatTheLogLost(t *testing.T) {
 	w := newStuck()
 	c := newCopied(t, output.LogsConfig{}, w, nil)
 	part := bytes.Repeat([]byte("0123456789abcde\n"), 1<<16)
 	for range 40 {
 		c.stdout.write(part)
 	}
-	require.NoError(t, os.Remove(filepath.Join(c.logs.Folder(), "out.log")))
+	c.stdout.stream.Flush()
+	require.NoError(t, os.Truncate(filepath.Join(c.logs.Folder(), "out.log"), 20<<20))
 	c.finish(w.gate)
 	rest, n := skipped(t, w.String())
 	assert.Equal(t, 40<<20, len(rest)+n)
-	assert.GreaterOrEqual(t, len(rest), liveBacklog)
+	assert.GreaterOrEqual(t, len(rest), 20<<20)
+	assert.Positive(t, n)
+}
+
+// So does a log that stopped in the middle of a flood: what it took is in its
+// file, although nobody pauses.
+func TestLiveReadsALogThatStops(t *testing.T) {
+	for name, after := range map[string]string{
+		"at its bound":         "0123456789abcde\n",
+		"before other content": "0123456789abcd\r",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newStuck()
+			c := newCopied(t, output.LogsConfig{MaxBytes: 20<<20 + 12345}, w, nil)
+			var want bytes.Buffer
+			write := func(line string) {
+				part := bytes.Repeat([]byte(line), 5000)
+				want.Write(part)
+				c.stdout.write(part)
+			}
+			for range 200 {
+				write("0123456789abcde\n")
+			}
+			for range 100 {
+				write(after)
+			}
+			close(w.gate)
+			for c.behind() > 0 {
+				<-c.moved
+			}
+			c.mu.Lock()
+			assert.True(t, bytes.Equal(want.Bytes(), w.Bytes()), "everything came while the command goes on")
+			c.mu.Unlock()
+			c.finish()
+		})
+	}
+}
+
+// What is left out of one stream is not said in the other.
+func TestLiveMarksTheStreamThatLacksSomething(t *testing.T) {
+	w, errs := newStuck(), new(bytes.Buffer)
+	c := newCopied(t, output.LogsConfig{MaxSessionBytes: 1}, w, errs)
+	for range 20 {
+		c.stdout.write(make([]byte, 1<<20))
+	}
+	c.stderr.write([]byte("a line\n"))
+	close(w.gate)
+	for c.behind() > 0 {
+		<-c.moved
+	}
+	c.stderr.write([]byte("another\n"))
+	c.finish()
+	rest, n := skipped(t, w.String())
+	assert.Equal(t, 20<<20, len(rest)+n)
+	rest, n = skipped(t, errs.String())
+	assert.Contains(t, rest, "another\n")
+	assert.Contains(t, []int{0, len("a line\n")}, n)
+}
+
+// broken is a writer that takes nothing any more.
+type broken struct{ writes int }
+
+func (b *broken) Write([]byte) (int, error) {
+	b.writes++
+	return 0, io.ErrClosedPipe
+}
+
+// A writer that fails gets no more; the other one does.
+func TestLiveGoesOnWithoutAWriterThatFails(t *testing.T) {
+	bad, good := new(broken), new(bytes.Buffer)
+	c := newCopied(t, output.LogsConfig{}, bad, good)
+	for range 3 {
+		c.stdout.write([]byte("out\n"))
+		c.stderr.write([]byte("err\n"))
+		for c.behind() > 0 {
+			<-c.moved
+		}
+	}
+	c.finish()
+	assert.Equal(t, 1, bad.writes)
+	assert.Equal(t, strings.Repeat("err\n", 3), good.String())
+}
+
+// Where the disk does not give back what it took, the copy says that it is not
+// complete.
+func TestLiveSaysThatTheDiskFailed(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the file is found in /proc")
+	}
+	w := newStuck()
+	c := newCopied(t, output.LogsConfig{MaxBytes: 1}, w, nil)
+	for range 12 {
+		c.stdout.write(make([]byte, 1<<20))
+	}
+	files, err := filepath.Glob("/proc/self/fd/*")
+	require.NoError(t, err)
+	for _, file := range files {
+		if name, _ := os.Readlink(file); strings.HasPrefix(filepath.Base(name), "live-") {
+			require.NoError(t, os.Truncate(file, 0))
+		}
+	}
+	c.finish(w.gate)
+	assert.Contains(t, w.String(), "[… the rest is lost: EOF …]")
 }
 
 // Whatever is written in whatever pieces, and whenever the reader reads, the
@@ -216,7 +342,7 @@ func TestLiveIsExact(t *testing.T) {
 		out.gate <- struct{}{}
 		out.gate <- struct{}{}
 		c.take(out, 2<<20)
-		want := map[*track]*bytes.Buffer{c.stdout: bytes.NewBuffer(make([]byte, 2<<20)), c.stderr: {}}
+		want := map[*track]*bytes.Buffer{c.stdout: bytes.NewBuffer(lines(2 << 20)), c.stderr: {}}
 		dirtyFrom := r.IntN(300)
 		for i := range 200 {
 			to := c.stdout

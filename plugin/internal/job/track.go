@@ -15,7 +15,10 @@ type track struct {
 	to     io.Writer // nil: none of this one
 	number byte      // of the track, for the live copy
 
-	log *output.LogReader // nil: not needed yet; guarded by live.mu
+	// Guarded by live.mu.
+	log     *output.LogReader // nil: not needed yet
+	skipped int64             // bytes left out since the last that are in the backlog
+	failed  bool              // to did; only the goroutine of live changes it
 
 	// Used by whoever writes.
 	total    int64 // bytes that came
@@ -40,7 +43,9 @@ func (t *track) write(p []byte) {
 	default:
 		_, _ = t.stream.Write(p)
 		log, verbatim, mayGrow := t.stream.Verbatim()
-		t.verbatim, t.apart = verbatim, !mayGrow
+		if t.verbatim, t.apart = verbatim, !mayGrow; t.apart {
+			t.stream.Flush() // the file may never be given more
+		}
 		t.live.store(t, p, log)
 	}
 }

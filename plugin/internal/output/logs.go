@@ -79,7 +79,7 @@ func (l *Logs) create(name string) (*Log, error) {
 			return nil, fmt.Errorf("no log: %w", err)
 		}
 		path := filepath.Join(l.folder, name)
-		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
+		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
 		if err == nil {
 			return &Log{logs: l, file: file, path: path}, nil
 		}
@@ -169,24 +169,31 @@ func (l *Logs) allow(size int64, n int) (allowed int, reason string) {
 	if left := l.cfg.MaxBytes - size; int64(allowed) > left {
 		allowed, reason = int(max(0, left)), fmt.Sprintf("a log may hold %d bytes (MaxLogBytes)", l.cfg.MaxBytes)
 	}
-	if got := l.take(allowed); got < allowed {
-		l.reclaim()
-		if got += l.take(allowed - got); got < allowed {
-			allowed, reason = got, fmt.Sprintf("the session's logs may hold %d bytes (MaxSessionLogBytes; a log that is removed counts no more)", l.cfg.MaxSessionBytes)
-		}
+	if got := l.take(allowed, 0); got < allowed {
+		allowed, reason = got, fmt.Sprintf("the session's logs may hold %d bytes (MaxSessionLogBytes; a log that is removed counts no more)", l.cfg.MaxSessionBytes)
 	}
 	return allowed, reason
 }
 
-// take takes n bytes off the session's bound, or as many as are left of it.
-func (l *Logs) take(n int) int {
-	left := l.left.Add(int64(-n))
-	if left >= 0 {
-		return n
+// take takes n bytes off the session's bound, or as many as are left of it
+// beyond some that are not to be touched.
+func (l *Logs) take(n int, reserved int64) int {
+	got := l.grab(n, reserved)
+	if got < n {
+		l.reclaim()
+		got += l.grab(n-got, reserved)
 	}
-	over := int(min(int64(n), -left))
-	l.giveBack(over)
-	return n - over
+	return got
+}
+
+func (l *Logs) grab(n int, reserved int64) int {
+	for {
+		left := l.left.Load()
+		got := min(int64(n), max(0, left-reserved))
+		if l.left.CompareAndSwap(left, left-got) {
+			return int(got)
+		}
+	}
 }
 
 func (l *Logs) giveBack(n int) { l.left.Add(int64(n)) }

@@ -7,8 +7,8 @@ import (
 )
 
 // Spool is a queue of bytes on disk, in a file without a name. It counts among
-// the session's logs until it is empty. One goroutine may read
-// while another writes; the rest excludes both.
+// the session's logs until it is empty, and leaves them a quarter of their
+// bound. One goroutine may read while another writes; the rest excludes both.
 type Spool struct {
 	logs *Logs
 	file *os.File // nil: none yet
@@ -36,7 +36,7 @@ func (s *Spool) Write(head, p []byte) (int, error) {
 		}
 		s.file = file
 	}
-	if got := s.logs.take(n); got < n {
+	if got := s.logs.take(n, s.logs.cfg.MaxSessionBytes/4); got < n {
 		s.logs.giveBack(got)
 		return 0, errSpoolFull
 	}

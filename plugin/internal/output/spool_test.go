@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -41,4 +42,36 @@ func TestSpoolHoldsWhatWaits(t *testing.T) {
 	names, err := os.ReadDir(logs.Folder())
 	require.NoError(t, err)
 	assert.Len(t, names, 1, "the file has no name")
+}
+
+func TestSpoolLeavesTheLogsAQuarter(t *testing.T) {
+	logs := NewLogs(LogsConfig{Dir: t.TempDir(), MaxSessionBytes: 40 << 20})
+	defer logs.Close()
+	s := logs.NewSpool()
+	defer s.Close()
+	block := make([]byte, 1<<20)
+	var err error
+	for err == nil {
+		_, err = s.Write(nil, block)
+	}
+	assert.EqualValues(t, 30<<20, s.Len())
+	allowed, reason := logs.allow(0, 10<<20)
+	assert.Equal(t, 10<<20, allowed, reason)
+}
+
+func TestSpoolTakesWhatRemovedLogsHeld(t *testing.T) {
+	logs := NewLogs(LogsConfig{Dir: t.TempDir(), MaxSessionBytes: 8 << 20})
+	defer logs.Close()
+	log, err := logs.create("a.log")
+	require.NoError(t, err)
+	log.write(make([]byte, 8<<20))
+	log.close()
+	s := logs.NewSpool()
+	defer s.Close()
+	_, err = s.Write(nil, make([]byte, 1<<20))
+	require.Error(t, err)
+	require.NoError(t, os.Remove(log.path))
+	logs.looked = time.Time{} // long ago
+	_, err = s.Write(nil, make([]byte, 1<<20))
+	assert.NoError(t, err)
 }
