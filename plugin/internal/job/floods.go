@@ -15,15 +15,16 @@ type Floods struct {
 	turns chan struct{}
 	crowd atomic.Int32 // the sources that have a turn or wait for one
 
-	pressing atomic.Int32  // floods that do not wait at an empty pipe
-	relief   chan struct{} // when there is none any more
+	processors int       // to use while there is a flood; 0: never changed
+	restShare  int       // how long a makeWay is, in times of the work
+	born       time.Time // times below are since then
 
-	processors int // to use while there is a flood; 0: never changed
-	restShare  int // how long a makeWay is, in times of the work
-
-	mu     sync.Mutex // guards what follows
-	active int        // floods
-	calm   *time.Timer
+	mu      sync.Mutex    // guards what follows
+	active  int           // floods
+	over    chan struct{} // closed when there is none; nil: there is none
+	waiting int           // floods that wait for output
+	waited  time.Duration // by floods until now, less now for each that is waiting
+	calm    *time.Timer
 }
 
 const (
@@ -36,11 +37,12 @@ const (
 
 	// A flood and its copy use four processors: the command, the plugin twice,
 	// and the host. Where there are fewer, the copy gets a twentieth of the time
-	// until the flood is found to wait.
+	// unless the floods are mostlyIdle: they wait for output that long.
 	spareProcessors = 4
 	spareRest       = 1
 	scarceRest      = 20
 	maxMakeWay      = 20 * time.Millisecond
+	mostlyIdle      = 0.75
 )
 
 // NewFloods returns the Floods of a process. Where processors is not 0 the Go
@@ -49,10 +51,7 @@ const (
 // the commands.
 func NewFloods(processors int) *Floods {
 	all := max(processors, runtime.GOMAXPROCS(0))
-	f := &Floods{
-		turns: make(chan struct{}, max(1, all-1)), relief: make(chan struct{}, 1),
-		processors: processors, restShare: spareRest,
-	}
+	f := &Floods{turns: make(chan struct{}, max(1, all-1)), processors: processors, restShare: spareRest, born: time.Now()}
 	if all < spareProcessors {
 		f.restShare = scarceRest
 	}
@@ -65,6 +64,7 @@ func (f *Floods) begin() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.active++; f.active == 1 {
+		f.over = make(chan struct{})
 		f.calm.Stop()
 		f.use(f.processors)
 	}
@@ -74,6 +74,8 @@ func (f *Floods) end() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.active--; f.active == 0 {
+		close(f.over)
+		f.over = nil
 		f.calm.Reset(calmAfter)
 	}
 }
@@ -107,34 +109,46 @@ func (f *Floods) turn(step, settle func()) {
 	}
 }
 
-// press says whether a flood presses: whether its pipe has more to read at once.
-func (f *Floods) press(does bool) {
+// wait says whether a flood waits for output.
+func (f *Floods) wait(does bool) {
+	now := time.Since(f.born)
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if does {
-		f.pressing.Add(1)
-		return
-	}
-	if f.pressing.Add(-1) == 0 {
-		select {
-		case f.relief <- struct{}{}:
-		default:
-		}
+		f.waiting++
+		f.waited -= now
+	} else {
+		f.waiting--
+		f.waited += now
 	}
 }
 
-// makeWay is a rest after work that can wait, while floods press, which cannot.
-func (f *Floods) makeWay(work time.Duration) {
-	select {
-	case <-f.relief: // of long ago
-	default:
-	}
-	if f.pressing.Load() == 0 {
+// follower is a goroutine whose work can wait where there are floods, which
+// cannot.
+type follower struct {
+	floods *Floods
+	looked time.Duration // when it last looked at the floods
+	waited time.Duration // by them until then
+}
+
+// makeWay is a rest after work, unless the floods have been mostlyIdle since the
+// last one.
+func (w *follower) makeWay(work time.Duration) {
+	f, before := w.floods, *w
+	w.looked = time.Since(f.born)
+	f.mu.Lock()
+	active, over := f.active, f.over
+	w.waited = f.waited + time.Duration(f.waiting)*w.looked
+	f.mu.Unlock()
+	all := float64(active) * float64(w.looked-before.looked)
+	if float64(w.waited-before.waited) >= mostlyIdle*all {
 		return
 	}
 	timer := time.NewTimer(min(time.Duration(f.restShare)*work, maxMakeWay))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-f.relief:
+	case <-over:
 	}
 }
 

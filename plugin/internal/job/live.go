@@ -13,7 +13,7 @@ import (
 const (
 	liveStall = 100 * time.Millisecond // how long settle waits for one write
 	liveWait  = time.Second            // and for all of them
-	liveMost  = 64 << 20               // settle does not wait for more than this
+	liveMost  = 16 << 20               // settle does not wait for more than this
 )
 
 // live copies raw output to the writers of a request. One goroutine writes;
@@ -110,6 +110,8 @@ func (l *live) run() {
 	defer close(l.done)
 	defer l.tellEnd()
 	defer l.giveUp()
+	follower := follower{floods: l.floods}
+	follower.makeWay(0)
 	for l.await() {
 		start := time.Now()
 		c, err := l.next()
@@ -121,7 +123,7 @@ func (l *live) run() {
 			return // nobody wants more
 		}
 		if more := l.wrote(c); more && len(c.text) >= bufferSize {
-			l.floods.makeWay(time.Since(start))
+			follower.makeWay(time.Since(start))
 		}
 	}
 }

@@ -54,16 +54,16 @@ func newSource(floods *Floods, sink func([]byte), pause func()) (*source, *os.Fi
 func (s *source) run() {
 	defer close(s.done)
 	var pace pace
-	presses := false
+	waits := false
 	_ = s.conn.Read(func(fd uintptr) bool {
 		for {
 			n, err := s.step(int(fd), pace.flood)
 			if pace.took(n) {
 				s.turn(int(fd), pace.flood)
 			}
-			if does := pace.flood && n > 0; does != presses {
-				presses = does
-				s.floods.press(does)
+			if does := pace.flood && n < 0; does != waits {
+				waits = does
+				s.floods.wait(does)
 			}
 			if n <= 0 {
 				s.settle()
