@@ -93,7 +93,7 @@ func liveCost(command string, maxLogBytes int64, text func(*bench, int64) error)
 		if err := silent(); err != nil {
 			return "", false, err
 		}
-		m, err := alternate(15, live, await, silent, b.removeLogs)
+		m, err := alternate(21, live, await, silent, b.removeLogs)
 		if err != nil {
 			return "", false, err
 		}

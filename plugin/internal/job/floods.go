@@ -36,12 +36,12 @@ const (
 	calmAfter = time.Second
 
 	// A flood and its copy use four processors: the command, the plugin twice,
-	// and the host. Where there are fewer, the copy gets a twentieth of the time
+	// and the host. Where there are fewer, the copy gets a thirtieth of the time
 	// unless the floods are mostlyIdle: they wait for output that long.
 	spareProcessors = 4
 	spareRest       = 1
-	scarceRest      = 20
-	maxMakeWay      = 20 * time.Millisecond
+	scarceRest      = 30
+	maxMakeWay      = 30 * time.Millisecond
 	mostlyIdle      = 0.75
 )
 
