@@ -31,6 +31,7 @@ func rows() []row {
 		{"64 callers of \"true\", commands a second", "os/exec", "≥ 0.95 ×", trueThroughput},
 		{"text through Execute, full log kept", "cat f | tee log | tail -c 51200", "≥ 2 ×", textAgainstTee},
 		{"the same", "cat f | cat > log", "≥ 0.75 ×", textAgainstCat},
+		{"16 commands of 64 MiB at once", "one after the other", "≥ 0.5 ×", manyAtOnce},
 		{"sanitizer alone, plain text", "memory copy", "≥ 0.25 ×", againstCopy},
 		{"sanitizer alone, coloured build", "ansi.Strip", "≥ 5 ×", againstStrip(input.ColouredBuild, 5)},
 		{"sanitizer alone, CR progress bar", "ansi.Strip", "≥ 4 ×", againstStrip(input.ProgressBar, 4)},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -102,6 +103,46 @@ func textAgainstCat(b *bench) (string, bool, error) {
 		return "", false, err
 	}
 	return fmt.Sprintf("%.2f × (%s, %s)", ratio, b.rate(m[0]), b.rate(m[1])), ratio >= 0.75, nil
+}
+
+// manyAtOnce compares commands that write at the same time to the same ones in
+// turn.
+func manyAtOnce(b *bench) (string, bool, error) {
+	const commands = 16
+	size := int64(float64(64<<20) * b.scale)
+	if err := b.text(commands * size); err != nil {
+		return "", false, err
+	}
+	command := fmt.Sprintf("head -c %d text", size)
+	execute := func() error {
+		_, err := b.client.Execute(b.ctx, shared.ExecuteRequest{Command: command, Timeout: time.Hour})
+		return err
+	}
+	atOnce := func() error {
+		ended := make(chan error)
+		for range commands {
+			go func() { ended <- execute() }()
+		}
+		var errs []error
+		for range commands {
+			errs = append(errs, <-ended)
+		}
+		return errors.Join(errs...)
+	}
+	inTurn := func() error {
+		for range commands {
+			if err := execute(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	m, err := alternate(9, atOnce, b.removeLogs, inTurn, b.removeLogs)
+	if err != nil {
+		return "", false, err
+	}
+	ratio := float64(m[2]) / float64(m[0])
+	return fmt.Sprintf("%.2f × (%s, %s)", ratio, ms(m[0]), ms(m[2])), ratio >= 0.5, nil
 }
 
 func memoryFlow(b *bench) (string, bool, error) {

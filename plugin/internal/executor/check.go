@@ -12,6 +12,7 @@ import (
 
 // Check implements shared.Bash.
 func (e *Executor) Check(ctx context.Context, req shared.CheckRequest) (*shared.Result, error) {
+	e.floods.Called()
 	pattern, err := validateCheck(&req)
 	if err != nil {
 		return nil, err
@@ -81,6 +82,7 @@ func (e *Executor) await(ctx context.Context, j *job.Job, wait time.Duration, pa
 
 // Kill implements shared.Bash.
 func (e *Executor) Kill(_ context.Context, req shared.KillRequest) (*shared.Result, error) {
+	e.floods.Called()
 	if err := validateKill(&req); err != nil {
 		return nil, err
 	}

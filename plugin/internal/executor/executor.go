@@ -91,6 +91,7 @@ func (e *Executor) sweep() {
 
 // Execute implements shared.Bash.
 func (e *Executor) Execute(ctx context.Context, req shared.ExecuteRequest) (*shared.Result, error) {
+	e.floods.Called()
 	dir, err := e.validate(&req)
 	if err != nil {
 		return nil, err

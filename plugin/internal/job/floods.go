@@ -9,11 +9,12 @@ import (
 
 // Floods is shared by the sources of all jobs. It keeps commands that write
 // without end from keeping the machine from everything else: those of them
-// that find no processor free take turns, with a rest in each. It is safe for
-// concurrent use.
+// that find no processor free take turns, with rests while there are calls. It
+// is safe for concurrent use.
 type Floods struct {
 	turns chan struct{}
 	crowd atomic.Int32 // the sources that have a turn or wait for one
+	work  atomic.Int64 // nanoseconds of turns since the last rest
 
 	processors int       // to use while there is a flood; 0: never changed
 	restShare  int       // how long a makeWay is, in times of the work
@@ -24,13 +25,18 @@ type Floods struct {
 	over    chan struct{} // closed when there is none; nil: there is none
 	waiting int           // floods that wait for output
 	waited  time.Duration // by floods until now, less now for each that is waiting
+	called  time.Time     // the last call beside floods
 	calm    *time.Timer
 }
 
 const (
-	// maxRest bounds the rest in a turn, which is as long as its work. The
-	// commands whose pipes are full rest with it.
-	maxRest = time.Millisecond
+	// After restAfter of work in turns comes a rest as long, up to maxRest. The
+	// commands whose pipes are full rest with it. More work would be felt by who
+	// waits for a call's answer; where nobody has called for promptFor, nobody
+	// does.
+	restAfter = 100 * time.Microsecond
+	maxRest   = time.Millisecond
+	promptFor = 250 * time.Millisecond
 
 	// calmAfter is how long after a flood the next one is still expected.
 	calmAfter = time.Second
@@ -55,7 +61,7 @@ func NewFloods(processors int) *Floods {
 	if all < spareProcessors {
 		f.restShare = scarceRest
 	}
-	f.calm = time.AfterFunc(0, f.rest)
+	f.calm = time.AfterFunc(0, f.relax)
 	return f
 }
 
@@ -80,7 +86,7 @@ func (f *Floods) end() {
 	}
 }
 
-func (f *Floods) rest() {
+func (f *Floods) relax() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.active == 0 {
@@ -105,7 +111,31 @@ func (f *Floods) turn(step, settle func()) {
 	step()
 	if f.crowded() {
 		settle()
-		time.Sleep(min(time.Since(start), maxRest))
+		f.restOf(time.Since(start))
+	}
+}
+
+// restOf is a rest of a turn's work, where that is due.
+func (f *Floods) restOf(work time.Duration) {
+	total := f.work.Add(int64(work))
+	if total < int64(restAfter) {
+		return
+	}
+	f.work.Add(-total)
+	f.mu.Lock()
+	called := time.Since(f.called) < promptFor
+	f.mu.Unlock()
+	if called {
+		time.Sleep(min(time.Duration(total), maxRest))
+	}
+}
+
+// Called says that there is a call.
+func (f *Floods) Called() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.active > 0 {
+		f.called = time.Now()
 	}
 }
 
