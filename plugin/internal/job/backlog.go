@@ -47,6 +47,7 @@ type backlog struct {
 	head    passage
 	spool   *output.Spool
 	waiting int64 // bytes in it
+	cited   int64 // bytes of the passages in it
 	last    passage
 	rest    []byte
 
@@ -73,7 +74,7 @@ func (b *backlog) isOnDisk() bool {
 
 // behind returns how many bytes wait, about.
 func (b *backlog) behind() int64 {
-	return int64(b.size) + b.head.size() + b.waiting + b.last.size() + int64(len(b.rest))
+	return int64(b.size) + b.head.size() + b.waiting + b.cited + b.last.size() + int64(len(b.rest))
 }
 
 // isReadable reports whether next has something.
@@ -143,6 +144,7 @@ func (b *backlog) fix() bool {
 		if !b.write(b.last.of.number|isPassage, binary.BigEndian.AppendUint64(bounds, uint64(b.last.end))) {
 			return false
 		}
+		b.cited += b.last.size()
 		b.last.from = b.last.end
 	}
 	if len(b.rest) > 0 && !b.write(b.last.of.number, b.rest) {
@@ -229,8 +231,10 @@ func (b *backlog) readFrame() (c chunk, part passage, err error) {
 	return c, part, nil
 }
 
-// shrink takes note that a frame was read.
-func (b *backlog) shrink() {
+// shrink takes note that a frame was read, which held a passage or none.
+func (b *backlog) shrink(part passage) {
+	b.head = part
+	b.cited -= part.size()
 	if b.waiting = b.spool.Len(); b.waiting == 0 {
 		b.spool.Reset()
 	}
@@ -238,7 +242,7 @@ func (b *backlog) shrink() {
 
 // close drops everything.
 func (b *backlog) close() {
-	b.queue, b.size, b.head, b.waiting, b.last, b.rest, b.piece = nil, 0, passage{}, 0, passage{}, nil, nil
+	b.queue, b.size, b.head, b.waiting, b.cited, b.last, b.rest, b.piece = nil, 0, passage{}, 0, 0, passage{}, nil, nil
 	b.spool.Close()
 	for _, t := range b.tracks {
 		if t.log != nil {

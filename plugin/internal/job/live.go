@@ -204,8 +204,7 @@ func (l *live) nextFrame() (chunk, error) {
 	c, part, err := l.backlog.readFrame()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.backlog.head = part
-	l.backlog.shrink()
+	l.backlog.shrink(part)
 	return c, err
 }
 

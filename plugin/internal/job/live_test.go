@@ -378,3 +378,25 @@ func piece(r *rand.Rand, dirty bool) []byte {
 	}
 	return p
 }
+
+// What waits counts in full wherever it waits, or a result would wait for a
+// reader that is far behind.
+func TestLiveKnowsHowFarBehindItIs(t *testing.T) {
+	out, errs := newStuck(), newStuck()
+	c := newCopied(t, output.LogsConfig{}, out, errs)
+	for range 40 {
+		c.stdout.write(lines(1 << 20))
+		c.stderr.write(lines(1 << 20))
+	}
+	assert.GreaterOrEqual(t, c.behind(), int64(79<<20), "one more is with the writer")
+	close(out.gate)
+	close(errs.gate)
+	c.stdout.pause()
+	c.stderr.pause()
+	for c.behind() > 0 {
+		<-c.moved
+	}
+	c.finish()
+	assert.Len(t, out.Bytes(), 40<<20)
+	assert.Len(t, errs.Bytes(), 40<<20)
+}
