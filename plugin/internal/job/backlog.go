@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	liveBacklog = 8 << 20   // bytes that wait in memory for the live copy's reader
+	liveBacklog = 1 << 20   // bytes that wait in memory for the live copy's reader
 	chunkSize   = 4 << 10   // memory of a chunk, at least
 	pieceSize   = 256 << 10 // read from disk at a time
 	remainder   = 128 << 10 // more than a Stream keeps of a line

@@ -54,12 +54,14 @@ func newCopied(t *testing.T, logs output.LogsConfig, stdout, stderr io.Writer) *
 // lines returns n bytes of text.
 func lines(n int) []byte { return bytes.Repeat([]byte("0123456789abcde\n"), n/16) }
 
-// take has the reader take n bytes of stdout, once.
+// take has the reader take n bytes of stdout.
 func (c *copied) take(w *stuck, n int) {
-	w.gate <- struct{}{}
-	c.stdout.write(lines(n))
-	for c.behind() > 0 {
-		<-c.moved
+	for taken := 0; taken < n; taken += liveBacklog {
+		w.gate <- struct{}{}
+		c.stdout.write(lines(min(liveBacklog, n-taken)))
+		for c.behind() > 0 {
+			<-c.moved
+		}
 	}
 }
 
