@@ -2,15 +2,21 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
 )
 
 // A host that is stopped for a while, as by Ctrl-Z in its shell, keeps its
@@ -37,4 +43,48 @@ func TestAStoppedHostLosesNothing(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "done\n", string(rest))
 	require.NoError(t, cmd.Wait())
+}
+
+// Nor does it lose what is written to it meanwhile, live or as a Result, beyond
+// what the system and the multiplexer have room for.
+func TestAStoppedHostLosesNoOutput(t *testing.T) {
+	t.Parallel()
+	const size = 5_000_000
+	write := fmt.Sprintf("echo begun >&2; sleep 1; head -c %d /dev/zero | tr '\\0' x; exit 3", size)
+	long := strings.Repeat("x", 70_000) // in the Result, together more than a reply holds
+	for name, c := range map[string]struct {
+		args []string
+		want func(stdout []byte)
+	}{
+		"live": {[]string{write}, func(stdout []byte) {
+			assert.Len(t, stdout, size)
+		}},
+		"a large Result": {[]string{"-json", write + " #", long, long}, func(stdout []byte) {
+			var r shared.Result
+			require.NoError(t, json.Unmarshal(stdout, &r))
+			assert.EqualValues(t, size, r.Stdout.TotalBytes)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd := program(t, "host-example", append([]string{"run", "-merge=false"}, c.args...)...)
+			var stdout bytes.Buffer
+			cmd.Stdout = &stdout
+			stderr, err := cmd.StderrPipe()
+			require.NoError(t, err)
+			require.NoError(t, cmd.Start())
+			time.Sleep(500 * time.Millisecond) // -json shows nothing before the end
+			require.NoError(t, cmd.Process.Signal(syscall.SIGSTOP))
+			time.Sleep(30 * time.Second)
+			require.NoError(t, cmd.Process.Signal(syscall.SIGCONT))
+			said, err := io.ReadAll(stderr)
+			require.NoError(t, err)
+			_ = cmd.Wait()
+			assert.Equal(t, 3, cmd.ProcessState.ExitCode())
+			if name == "live" {
+				assert.Equal(t, "begun\n", string(said))
+			}
+			c.want(stdout.Bytes())
+		})
+	}
 }

@@ -41,8 +41,11 @@ func newClient(broker *plugin.MuxBroker, conn *rpc.Client) *client {
 	c := &client{broker: broker, conn: conn}
 	id := broker.NextId()
 	go func() {
-		if line, err := broker.Accept(id); err == nil {
-			c.lifeline.Store(&line)
+		for range 3 { // more than one: this process may be stopped for a while
+			if line, err := broker.Accept(id); err == nil {
+				c.lifeline.Store(&line)
+				return
+			}
 		}
 	}()
 	conn.Go("Plugin.Open", openArgs{id}, new(nothing), nil) // an implementation may do without
@@ -57,7 +60,7 @@ func (c *client) Execute(ctx context.Context, req ExecuteRequest) (*Result, erro
 	if live != nil {
 		args.Live = live.id
 	}
-	result, err := c.call(ctx, "Plugin.Execute", args.Call, args, executeBound(req))
+	result, err := c.ask(ctx, "Plugin.Execute", args.Call, args, executeBound(req))
 	if live != nil {
 		live.callReturned(err)
 	}
@@ -70,13 +73,13 @@ func (c *client) Execute(ctx context.Context, req ExecuteRequest) (*Result, erro
 // Check implements Bash.
 func (c *client) Check(ctx context.Context, req CheckRequest) (*Result, error) {
 	call := c.next.Add(1)
-	return c.call(ctx, "Plugin.Check", call, checkArgs{call, req}, req.Wait)
+	return c.ask(ctx, "Plugin.Check", call, checkArgs{call, req}, req.Wait)
 }
 
 // Kill implements Bash.
 func (c *client) Kill(ctx context.Context, req KillRequest) (*Result, error) {
 	call := c.next.Add(1)
-	return c.call(ctx, "Plugin.Kill", call, killArgs{call, req}, max(req.Grace, DefaultGrace))
+	return c.ask(ctx, "Plugin.Kill", call, killArgs{call, req}, max(req.Grace, DefaultGrace))
 }
 
 // close asks the plugin to end all it runs.
@@ -94,6 +97,15 @@ func executeBound(req ExecuteRequest) time.Duration {
 		return DefaultTimeout
 	}
 	return req.Timeout
+}
+
+// ask makes a call that is answered with a Result.
+func (c *client) ask(ctx context.Context, method string, number uint64, args any, bound time.Duration) (*Result, error) {
+	result, err := c.call(ctx, method, number, args, bound)
+	if result == nil && err == nil {
+		err = &Error{CodeInternal, "the plugin answered with neither a Result nor an error"}
+	}
+	return result, err
 }
 
 // call makes one call. bound is how long the plugin needs at most by the

@@ -40,6 +40,7 @@ func dialMux(addr net.Addr, config *tls.Config) (*muxConn, error) {
 	if err != nil {
 		return nil, err
 	}
+	conn = patient(conn)
 	if config != nil {
 		conn = tls.Client(conn, config)
 	}

@@ -149,7 +149,7 @@ func receiveLive(broker *plugin.MuxBroker, stdout, stderr io.Writer) *liveReceiv
 	}
 	l := &liveReceiver{id: broker.NextId(), done: make(chan struct{}), moved: make(chan struct{}, 1), returned: make(chan struct{}), call: make(chan error, 1)}
 	go func() {
-		if conn, err := l.accept(broker); err == nil {
+		if conn, err := acceptStream(broker, l.id, func() bool { return len(l.call) > 0 }); err == nil {
 			_ = l.copy(conn, liveWriters(stdout, stderr))
 			close(l.done)
 			hangUp(conn)
@@ -161,17 +161,6 @@ func receiveLive(broker *plugin.MuxBroker, stdout, stderr io.Writer) *liveReceiv
 		}
 	}()
 	return l
-}
-
-// accept waits for the sender for as long as the call takes: longer than the
-// broker, where a machine is overloaded.
-func (l *liveReceiver) accept(broker *plugin.MuxBroker) (net.Conn, error) {
-	for {
-		conn, err := broker.Accept(l.id)
-		if err == nil || len(l.call) > 0 {
-			return conn, err
-		}
-	}
 }
 
 func liveWriters(stdout, stderr io.Writer) map[byte]io.Writer {
@@ -194,12 +183,19 @@ func hangUp(conn net.Conn) {
 	conn.Close()
 }
 
-func tellEnd(writers ...io.Writer) {
-	for _, w := range writers {
-		if ender, ok := w.(OutputEnder); ok {
-			ender.EndOutput()
-		}
+// tellEnd tells a writer once, even where it is both.
+func tellEnd(stdout, stderr io.Writer) {
+	if ender, ok := stdout.(OutputEnder); ok {
+		ender.EndOutput()
 	}
+	if ender, ok := stderr.(OutputEnder); ok && !isSame(stdout, stderr) {
+		ender.EndOutput()
+	}
+}
+
+func isSame(a, b io.Writer) (same bool) {
+	defer func() { _ = recover() }() // of types that cannot be compared
+	return a == b
 }
 
 func (l *liveReceiver) copy(conn io.Reader, writers map[byte]io.Writer) error {

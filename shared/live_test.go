@@ -56,6 +56,29 @@ func TestALiveWriterIsToldOfTheEnd(t *testing.T) {
 	assert.Equal(t, "later", stdout.String())
 }
 
+// slice is a writer that cannot be compared.
+type slice []byte
+
+func (slice) Write(p []byte) (int, error) { return len(p), nil }
+
+func TestALiveWriterOfBothIsToldOfTheEndOnce(t *testing.T) {
+	c := connect(t, &Plugin{Impl: scripted{execute: func(_ context.Context, req ExecuteRequest) (*Result, error) {
+		_, _ = io.WriteString(req.Stdout, "out ")
+		_, _ = io.WriteString(req.Stderr, "err")
+		req.Stdout.(OutputEnder).EndOutput()
+		req.Stderr.(OutputEnder).EndOutput()
+		return &Result{PID: 1}, nil
+	}}})
+	both := newEnding() // panics the second time
+	_, err := c.Execute(t.Context(), ExecuteRequest{Stdout: both, Stderr: both})
+	require.NoError(t, err)
+	both.await(t)
+	assert.Equal(t, "out err", both.String())
+	assert.True(t, isSame(both, both))
+	assert.False(t, isSame(both, newEnding()))
+	assert.False(t, isSame(slice{}, slice{}))
+}
+
 func TestALiveWriterIsToldOfTheEndOfTheConnection(t *testing.T) {
 	conn, _ := plugin.TestPluginRPCConn(t, plugin.PluginSet{PluginName: &Plugin{Impl: scripted{
 		execute: func(context.Context, ExecuteRequest) (*Result, error) {

@@ -58,7 +58,7 @@ func (cfg *LaunchConfig) attach(ctx context.Context, r *Reattach) (*session, err
 	if err != nil {
 		return nil, launchError(err, "no plugin serves where %s says (%v): start bash-plugin -debug again and use the line that it prints, or unset the variable", ReattachName, err)
 	}
-	conn := &muxConn{Conn: connected}
+	conn := &muxConn{Conn: patient(connected)}
 	stop := context.AfterFunc(ctx, func() { conn.Close() }) // a plugin that a debugger holds does not answer
 	protocol, bash, err := dispense(conn)
 	if err == nil && !stop() {

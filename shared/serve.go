@@ -70,6 +70,7 @@ func accept(listener net.Listener, config *tls.Config, server *plugin.RPCServer)
 		if err != nil {
 			return fmt.Errorf("cannot accept a connection: %w", err)
 		}
+		conn = patient(conn)
 		if config != nil {
 			conn = tls.Server(conn, config)
 		}

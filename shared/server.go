@@ -104,7 +104,7 @@ func (s *server) serve(call uint64, r *reply, f func(context.Context) (*Result, 
 	}
 	if isBulky(result) {
 		r.Bulk = s.broker.NextId()
-		go sendBulk(s.broker, r.Bulk, result)
+		go sendBulk(s.broker, r.Bulk, result, s.calls.hasEnded)
 		return nil
 	}
 	r.Result = result
@@ -157,6 +157,13 @@ func (c *calls) cancel(call uint64) {
 	if c.early = append(c.early, call); len(c.early) > maxEarly {
 		c.early = c.early[1:]
 	}
+}
+
+// hasEnded reports whether the host is gone.
+func (c *calls) hasEnded() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended
 }
 
 func (c *calls) cancelAll() {

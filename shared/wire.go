@@ -62,20 +62,35 @@ func textSize(r *Result) int {
 	return n
 }
 
-// sendBulk waits for the host to fetch r.
-func sendBulk(broker *plugin.MuxBroker, id uint32, r *Result) {
-	conn, err := broker.Accept(id)
+// sendBulk waits for the host to fetch r, unless it is gone: that may take as
+// long as the host is stopped.
+func sendBulk(broker *plugin.MuxBroker, id uint32, r *Result, isGone func() bool) {
+	conn, err := acceptStream(broker, id, isGone)
 	if err != nil {
-		return // the host is gone, or did not want it
+		return
 	}
 	defer conn.Close()
 	_ = gob.NewEncoder(conn).Encode(r)
 	_, _ = io.Copy(io.Discard, conn) // until the host has read it
 }
 
+// acceptStream waits for a stream for as long as the other side may take: longer than
+// the broker, where that is stopped for a while.
+func acceptStream(broker *plugin.MuxBroker, id uint32, isGone func() bool) (net.Conn, error) {
+	for {
+		conn, err := broker.Accept(id)
+		if err == nil || isGone() {
+			return conn, err
+		}
+	}
+}
+
 // fetchBulk gets a Result that is sent by sendBulk.
 func fetchBulk(broker *plugin.MuxBroker, id uint32) (*Result, error) {
 	conn, err := broker.Dial(id)
+	if err != nil { // the other side may have been between two looks
+		conn, err = broker.Dial(id)
+	}
 	if err != nil {
 		return nil, crashed(err)
 	}

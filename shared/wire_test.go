@@ -98,6 +98,20 @@ func TestAnUntypedErrorBecomesInternal(t *testing.T) {
 	assert.ErrorContains(t, err, io.ErrNoProgress.Error())
 }
 
+func TestAnAnswerOfNothingIsAnError(t *testing.T) {
+	c := connect(t, &Plugin{Impl: scripted{
+		execute: func(context.Context, ExecuteRequest) (*Result, error) { return nil, nil },
+		check:   func(context.Context, CheckRequest) (*Result, error) { return nil, nil },
+		kill:    func(context.Context, KillRequest) (*Result, error) { return nil, nil },
+	}})
+	_, err := c.Execute(t.Context(), ExecuteRequest{Stdout: io.Discard})
+	assert.ErrorIs(t, err, ErrInternal)
+	_, err = c.Check(t.Context(), CheckRequest{})
+	assert.ErrorIs(t, err, ErrInternal)
+	_, err = c.Kill(t.Context(), KillRequest{})
+	assert.ErrorIs(t, err, ErrInternal)
+}
+
 func TestAPanicEndsItsCallAlone(t *testing.T) {
 	c := connect(t, &Plugin{Impl: scripted{
 		kill:  func(context.Context, KillRequest) (*Result, error) { panic("boom") },

@@ -30,6 +30,10 @@ func (e *Executor) Check(ctx context.Context, req shared.CheckRequest) (*shared.
 	return j.Result(req.Limits, req.All), nil
 }
 
+// quitWait is how long a waiting Check waits for the end of its job, which
+// Close brings about.
+const quitWait = 2 * time.Second
+
 func (e *Executor) list() (*shared.Result, error) {
 	jobs, err := e.jobs.all()
 	if err != nil {
@@ -55,6 +59,7 @@ func (e *Executor) await(ctx context.Context, j *job.Job, wait time.Duration, pa
 	} else if !j.HasToldEnd() {
 		ended = j.Ended()
 	}
+	quit := e.quit
 	for {
 		var stdout, stderr <-chan struct{}
 		if watch != nil {
@@ -70,8 +75,9 @@ func (e *Executor) await(ctx context.Context, j *job.Job, wait time.Duration, pa
 			return
 		case <-ctx.Done():
 			return
-		case <-e.quit:
-			return
+		case <-quit: // Close ends the job
+			quit = nil
+			timer.Reset(min(wait, quitWait))
 		case <-timer.C:
 			return
 		case <-stdout:
