@@ -48,6 +48,9 @@ func NewLogs(cfg LogsConfig) *Logs {
 	if cfg.Dir == "" {
 		cfg.Dir = DefaultLogDir()
 	}
+	if abs, err := filepath.Abs(cfg.Dir); err == nil { // a Result's paths are for whoever, wherever
+		cfg.Dir = abs
+	}
 	if cfg.MaxBytes == 0 {
 		cfg.MaxBytes = DefaultMaxLogBytes
 	}

@@ -108,11 +108,12 @@ func (s *Stream) fill(out *shared.Output, from int64, limits shared.Limits) {
 	kept := text[c.from:]
 	if ends := min(limits.Ends, limits.MaxBytes/2); c.by != "" && ends > 0 {
 		c.partial = false
-		if size <= int64(2*ends) {
+		if size <= int64(2*ends) && begin == from {
 			c, kept = cut{}, text
 		} else {
 			out.Head = s.headAt(from, ends)
-			kept = text[runeStart(text, max(0, len(text)-ends)):]
+			rest := min(int64(ends), size-int64(len(out.Head))) // nothing twice
+			kept = text[runeStart(text, max(0, len(text)-int(rest))):]
 		}
 	}
 	out.Content = string(kept)
@@ -140,8 +141,8 @@ func (s *Stream) text(from int64) ([]byte, int64) {
 // headAt returns up to n bytes that begin at from, cut at a rune's end, from
 // wherever they still are.
 func (s *Stream) headAt(from int64, n int) string {
-	text := s.head
-	if from > 0 || len(text) < n {
+	text := s.head // which may end amid a rune, but not before n+utf8.UTFMax
+	if from > 0 || len(text) < n+utf8.UTFMax {
 		if from < s.tail.start() {
 			text = s.readLog(from, n+utf8.UTFMax)
 		} else {

@@ -160,6 +160,36 @@ func TestStreamKeepsBothEnds(t *testing.T) {
 	assert.Empty(t, out.Head)
 }
 
+// A head that is kept for other limits ends at a rune's end under these.
+func TestStreamCutsTheHeadAtARune(t *testing.T) {
+	const kept = 10
+	for ends := 1; ends < 4*kept; ends++ {
+		s := newTestStream(t, LogsConfig{}, StreamConfig{Head: kept})
+		write(t, s, strings.Repeat("€€€€€€€€€€€€€€€€€€€€\n", 5000))
+		out := s.Show(shared.Limits{MaxLines: -1, MaxBytes: 100, Ends: ends}, true)
+		assert.Equal(t, strings.Repeat("€", ends/3), out.Head, ends)
+		assert.True(t, utf8.ValidString(out.Content), ends)
+		s.Close()
+	}
+}
+
+// What neither the tail nor the log holds is missing, and the Result says so.
+func TestStreamWithBothEndsAndALogThatStopped(t *testing.T) {
+	for ends := 1 << 10; ends <= 512<<10; ends *= 2 {
+		s := newTestStream(t, LogsConfig{MaxBytes: 1000}, StreamConfig{})
+		all := strings.Repeat("línea larga\n", 20000)
+		write(t, s, all)
+		out := s.Show(shared.Limits{MaxLines: -1, MaxBytes: 1 << 20, Ends: ends}, true)
+		assert.True(t, out.Truncated, ends)
+		assert.NotEmpty(t, out.PathError)
+		assert.True(t, strings.HasPrefix(all, out.Head))
+		assert.True(t, strings.HasSuffix(all, out.Content))
+		assert.True(t, utf8.ValidString(out.Content), ends)
+		assert.LessOrEqual(t, len(out.Head)+len(out.Content), len(all))
+		s.Close()
+	}
+}
+
 func TestStreamShowsMoreThanItsTailFromTheLog(t *testing.T) {
 	s := newTestStream(t, LogsConfig{}, StreamConfig{})
 	all := strings.Repeat("0123456789abcde\n", 20000)
