@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -32,10 +33,12 @@ type console struct {
 	chunks <-chan []byte   // the input as it comes; closed at its end
 	typed  []byte          // not used yet
 	escape escape          // that is being typed while a command runs
+	keys   keys            // at the prompt
 	over   bool            // chunks is closed
 
 	// Where there is a terminal:
 	editor  *term.Terminal
+	prompts atomic.Bool // a line is being edited
 	screen  *screen
 	restore func() // leaves the mode in which keys come one by one
 }
@@ -51,7 +54,11 @@ func openConsole(ctx context.Context) (*console, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cannot set up the terminal: %w", err)
 		}
-		c.restore = func() { _ = term.Restore(in, state) }
+		stop := onContinue(func() { _, _ = term.MakeRaw(in) }) // the shell has had the terminal
+		c.restore = func() {
+			stop()
+			_ = term.Restore(in, state)
+		}
 		c.screen = newScreen(os.Stdout, terminalWidth)
 		c.editor = term.NewTerminal(struct {
 			io.Reader
@@ -87,6 +94,25 @@ func read(r io.Reader, chunks chan<- []byte) {
 
 func (c *console) isTerminal() bool { return c.editor != nil }
 
+// log returns where the program's log goes: nil for stderr, as it is.
+func (c *console) log() io.Writer {
+	if c.isTerminal() && term.IsTerminal(int(os.Stderr.Fd())) {
+		return consoleLog{c}
+	}
+	return nil
+}
+
+// consoleLog shows lines above the prompt or, while a command runs, between
+// its own. It is safe for concurrent use.
+type consoleLog struct{ c *console }
+
+func (l consoleLog) Write(p []byte) (int, error) {
+	if l.c.prompts.Load() {
+		return l.c.editor.Write(p)
+	}
+	return len(p), l.c.screen.note(p)
+}
+
 // stream returns where a command's output to a file goes.
 func (c *console) stream(file *os.File) io.Writer {
 	if c.isTerminal() && term.IsTerminal(int(file.Fd())) {
@@ -102,7 +128,13 @@ func (c *console) line(prompt string) (string, error) {
 			_ = c.editor.SetSize(width, height)
 		}
 		c.editor.SetPrompt(prompt)
-		return c.editor.ReadLine()
+		c.prompts.Store(true)
+		line, err := c.editor.ReadLine()
+		c.prompts.Store(false)
+		if utf8.RuneCountInString(line) >= editorRoom {
+			return "", errLongLine
+		}
+		return line, err
 	}
 	for !bytes.ContainsRune(c.typed, '\n') {
 		if !c.more() {
@@ -116,6 +148,12 @@ func (c *console) line(prompt string) (string, error) {
 	c.typed = rest
 	return string(bytes.TrimSuffix(line, []byte("\r"))), nil
 }
+
+// editorRoom is how many characters a line has room for in the editor, which
+// drops the rest.
+const editorRoom = 4096
+
+var errLongLine = fmt.Errorf("a line that is typed may have at most %d characters: nothing was run; put a longer command into a file, or pipe it in", editorRoom-1)
 
 // more waits for more input.
 func (c *console) more() bool {
@@ -133,23 +171,15 @@ func (c *console) more() bool {
 // after it may be keys for the command in that line.
 type lineReader struct{ c *console }
 
-// clearLine is what Ctrl-C stands for in the editor: go to the end, erase to
-// the beginning, enter.
-var clearLine = []byte("\x05\x15\r")
-
 func (r lineReader) Read(p []byte) (int, error) {
 	c := r.c
-	if len(c.typed) == 0 && !c.more() {
-		return 0, io.EOF
+	for len(c.keys.out) == 0 {
+		c.typed = c.keys.take(c.typed)
+		if len(c.keys.out) == 0 && !c.more() {
+			return 0, io.EOF
+		}
 	}
-	c.typed = bytes.ReplaceAll(c.typed, []byte{ctrlC}, clearLine)
-	end := len(c.typed)
-	if i := bytes.IndexAny(c.typed, "\r\n"); i >= 0 {
-		end = i + 1
-	}
-	n := copy(p, c.typed[:end])
-	c.typed = c.typed[n:]
-	return n, nil
+	return c.keys.read(p), nil
 }
 
 // input returns what there is to wait for while a command runs, nil where

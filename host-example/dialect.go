@@ -25,7 +25,7 @@ func (s *shell) chooseDialect(_ context.Context, args string) error {
 	var tools *tool.Toolset
 	if args != "off" {
 		var err error
-		if tools, err = tool.New(tool.Dialect(args), s.client, tool.Options{Dir: s.dir}); err != nil {
+		if tools, err = tool.New(tool.Dialect(args), movable{s.client, s}, tool.Options{}); err != nil {
 			return err
 		}
 	}
@@ -38,6 +38,18 @@ func (s *shell) chooseDialect(_ context.Context, args string) error {
 		s.dialect = tool.Dialect(args)
 	}
 	return nil
+}
+
+// movable is a Bash whose commands start where :cd says.
+type movable struct {
+	shared.Bash
+	shell *shell
+}
+
+// Execute implements shared.Bash.
+func (m movable) Execute(ctx context.Context, req shared.ExecuteRequest) (*shared.Result, error) {
+	req.Dir = m.shell.dir
+	return m.Bash.Execute(ctx, req)
 }
 
 // callBash runs a command through the dialect.

@@ -1,7 +1,10 @@
 package main
 
+import "unicode/utf8"
+
 // escape is where in the sequence of a key such as an arrow the input is. Such
-// keys edit a line at the prompt; while a command runs they do nothing.
+// keys edit a line at the prompt; while a command runs they do nothing. After
+// takes has reported true, noEscape means that the sequence is complete.
 type escape int
 
 const (
@@ -18,7 +21,7 @@ func (e *escape) takes(b byte) bool {
 	switch {
 	case b == '\x1b':
 		*e = escapeBegun
-	case b < ' ':
+	case b < ' ' || b >= utf8.RuneSelf:
 		return false // a key of its own: the sequence was none
 	case was == escapeBegun && b == '[':
 		*e = escapeNumbers

@@ -13,7 +13,9 @@ import (
 // execute runs a command as a job, so that it can be detached, and waits for
 // its end.
 func (s *shell) execute(ctx context.Context, command string) error {
-	f := &foreground{shell: s, out: newOutlet(s.out, s.failed), err: newOutlet(s.err, s.failed)}
+	f := &foreground{shell: s, out: newOutlet(s.out, nil), err: newOutlet(s.err, nil)}
+	f.interrupted, f.interrupt = context.WithCancel(ctx)
+	defer f.interrupt()
 	defer f.shut()
 	ahead := s.console.begin()
 	defer s.console.end()
@@ -29,8 +31,12 @@ func (s *shell) execute(ctx context.Context, command string) error {
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
+	whole := f.catchUp(ctx, result)
 	f.shut()
 	s.console.end()
+	if !whole {
+		tellWhole(s.err, result, "the output above is not complete")
+	}
 	if result.Status == shared.StatusRunning {
 		fmt.Fprintf(s.err, "[job %d goes on in the background; see :check, :wait and :kill]\n", result.PID)
 		return nil
@@ -64,9 +70,11 @@ var nothing = shared.Limits{MaxLines: 1, MaxBytes: 1}
 // foreground is the command that a person waits for.
 type foreground struct {
 	*shell
-	pid      int
-	out, err *outlet
-	killed   chan account // of the first Ctrl-C; nil: there was none
+	pid         int
+	out, err    *outlet
+	killed      chan account    // of the first Ctrl-C; nil: there was none
+	interrupted context.Context // ends with the first Ctrl-C
+	interrupt   context.CancelFunc
 }
 
 // shut shows nothing more.
@@ -99,9 +107,29 @@ func (f *foreground) wait(ctx context.Context) (*shared.Result, error) {
 	if len(result.Leftover) > 0 {
 		quiet = quietLeftover
 	}
-	f.out.drain(ctx, quiet)
-	f.err.drain(ctx, quiet)
+	f.out.drain(f.interrupted, quiet)
+	f.err.drain(f.interrupted, quiet)
 	return result, nil
+}
+
+// lastWords is how long a command that a person is done with may go on to show
+// what it has written: a flood has far more than anybody waits for.
+const lastWords = 300 * time.Millisecond
+
+// catchUp shows what a command has written until it was detached or killed. It
+// reports whether that is all of it.
+func (f *foreground) catchUp(ctx context.Context, r *shared.Result) bool {
+	ctx, stop := context.WithTimeout(ctx, lastWords)
+	defer stop()
+	switch {
+	case r.Status == shared.StatusRunning:
+		out, err := f.out.reach(ctx, r.Stdout.TotalBytes, quietLeftover), f.err.reach(ctx, r.Stderr.TotalBytes, quietLeftover)
+		return out && err
+	case f.killed != nil:
+		out, err := f.out.drain(ctx, quietEnd), f.err.drain(ctx, quietEnd)
+		return out && err
+	}
+	return true
 }
 
 // press detaches or kills the command. Another Ctrl-C is for one that takes
@@ -111,6 +139,7 @@ func (f *foreground) press(ctx context.Context, k key, stop func()) {
 	case k == keyDetach:
 		stop()
 	case f.killed == nil:
+		f.interrupt()
 		f.killed = make(chan account, 1)
 		go func() { f.killed <- f.kill(ctx, syscall.SIGINT) }()
 	default:

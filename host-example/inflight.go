@@ -10,8 +10,9 @@ import (
 // inFlight is the client's requests that have no answer yet. One that the
 // client has cancelled gets none. The zero value is ready.
 type inFlight struct {
-	mu        sync.Mutex
+	mu        sync.Mutex          // guards what follows
 	cancelled map[jsonrpc.ID]bool // by request
+	answered  chan struct{}       // closed when there is none; nil: nobody waits
 }
 
 // came takes note of a message of the client's.
@@ -58,7 +59,34 @@ func (f *inFlight) isWanted(message jsonrpc.Message) bool {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	cancelled := f.cancelled[response.ID]
+	return !f.cancelled[response.ID]
+}
+
+// done takes note that a message was written, or is not wanted.
+func (f *inFlight) done(message jsonrpc.Message) {
+	response, ok := message.(*jsonrpc.Response)
+	if !ok {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	delete(f.cancelled, response.ID)
-	return !cancelled
+	if len(f.cancelled) == 0 && f.answered != nil {
+		close(f.answered)
+		f.answered = nil
+	}
+}
+
+// allAnswered returns a channel that is closed when no request waits for its
+// answer. No more may come.
+func (f *inFlight) allAnswered() <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	answered := make(chan struct{})
+	if len(f.cancelled) == 0 {
+		close(answered)
+	} else {
+		f.answered = answered
+	}
+	return answered
 }

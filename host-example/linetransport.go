@@ -20,6 +20,8 @@ const (
 	// lastWrites is how long a client has to read what is being written when
 	// its input has ended.
 	lastWrites = 2 * time.Second
+	// lastAnswers is how long requests from before that may take still.
+	lastAnswers = time.Second
 )
 
 // lineTransport carries JSON-RPC messages, one a line. Unlike the SDK's own
@@ -121,6 +123,7 @@ func (t *lineTransport) Read(context.Context) (jsonrpc.Message, error) {
 		select {
 		case l := <-t.lines:
 			if l.err != nil && !errors.Is(l.err, errTooLong) {
+				t.answerLast()
 				t.hangUp(l.err)
 				t.rejections.Wait() // Close may follow
 				return nil, l.err
@@ -140,6 +143,18 @@ func (t *lineTransport) Read(context.Context) (jsonrpc.Message, error) {
 	}
 }
 
+// answerLast waits for the answers to what came before the input's end, unless
+// they take too long: what a command does is over with the client.
+func (t *lineTransport) answerLast() {
+	timer := time.NewTimer(lastAnswers)
+	defer timer.Stop()
+	select {
+	case <-t.inFlight.allAnswered():
+	case <-timer.C:
+	case <-t.over.Done():
+	}
+}
+
 // reject does not wait for a client that does not read: the end of its input
 // would not be seen.
 func (t *lineTransport) reject(answer []byte) {
@@ -148,6 +163,7 @@ func (t *lineTransport) reject(answer []byte) {
 
 // Write implements mcp.Connection.
 func (t *lineTransport) Write(_ context.Context, message jsonrpc.Message) error {
+	defer t.inFlight.done(message)
 	if !t.inFlight.isWanted(message) {
 		return nil
 	}

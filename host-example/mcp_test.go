@@ -275,6 +275,21 @@ func TestMCPSurvivesGarbage(t *testing.T) {
 	assert.Zero(t, l.cmd.ProcessState.ExitCode())
 }
 
+// What a client asks before it closes its end is answered, as when somebody
+// tries the server with a pipe.
+func TestMCPAnswersWhatCameBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	cmd := program(t, "host-example", "mcp")
+	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/list"}
+`)
+	r := finish(t, cmd)
+	assert.Zero(t, r.code)
+	assert.Equal(t, 2, strings.Count(r.stdout, "\n"), r.stdout)
+	assert.Contains(t, r.stdout, `"id":2`)
+}
+
 func TestMCPEndsWithItsInput(t *testing.T) {
 	t.Parallel()
 	l := talk(t)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"math"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,42 @@ func oneStream() bool {
 	return err == nil && os.SameFile(out, other)
 }
 
+// firstFailure remembers the first write that fails. It is safe for concurrent
+// use.
+type firstFailure struct {
+	mu  sync.Mutex
+	err error
+}
+
+func (f *firstFailure) note(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err == nil {
+		f.err = err
+	}
+}
+
+func (f *firstFailure) get() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
+}
+
+// watched is a writer whose failures somebody is told of.
+type watched struct {
+	io.Writer
+	failed func(error)
+}
+
+// Write implements io.Writer.
+func (w watched) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	if err != nil {
+		w.failed(err)
+	}
+	return n, err
+}
+
 // outlet takes the live output of one stream. It may be slow, as a pager is:
 // drain waits until everything has come through.
 type outlet struct {
@@ -34,6 +71,7 @@ type outlet struct {
 	over  atomic.Bool   // nothing more is let through
 
 	mu      sync.Mutex // held during a write; guards what follows
+	bytes   int64      // let through
 	err     error      // of the first write that failed
 	skipped skipWatch
 }
@@ -58,6 +96,7 @@ func (o *outlet) Write(p []byte) (int, error) {
 	}
 	o.skipped.look(p)
 	n, err := o.to.Write(p)
+	o.bytes += int64(n)
 	if o.err = err; err != nil && o.failed != nil {
 		o.failed(err)
 	}
@@ -90,22 +129,35 @@ func (o *outlet) hasSkipped() bool {
 
 // drain waits for the end of the output, however slow its reader is. Where
 // nobody tells of an end, as with a command that left something running,
-// nothing to write for as long as quiet counts as one.
-func (o *outlet) drain(ctx context.Context, quiet time.Duration) {
+// nothing to write for as long as quiet counts as one. It reports whether there
+// was one before that of ctx.
+func (o *outlet) drain(ctx context.Context, quiet time.Duration) bool {
+	return o.reach(ctx, math.MaxInt64, quiet)
+}
+
+// reach is drain up to a number of bytes.
+func (o *outlet) reach(ctx context.Context, bytes int64, quiet time.Duration) bool {
 	timer := time.NewTimer(quiet)
 	defer timer.Stop()
-	for {
+	for o.passed() < bytes {
 		select {
 		case <-o.ended:
-			return
+			return true
 		case <-ctx.Done():
-			return
+			return false
 		case <-o.moved:
 		case <-timer.C:
 			if o.busy.Load() == 0 {
-				return
+				return true
 			}
 		}
 		timer.Reset(quiet)
 	}
+	return true
+}
+
+func (o *outlet) passed() int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.bytes
 }

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -171,6 +173,75 @@ func TestTypingWhileACommandRuns(t *testing.T) {
 	p.expect("bash> ")
 	p.press(ctrlDKey)
 	assert.Zero(t, p.wait())
+}
+
+// What the line editor does with keys that it does not know, or has no room
+// for, must not end up in a command.
+func TestWhatIsShownIsWhatRuns(t *testing.T) {
+	t.Parallel()
+	p := sitDown(t, program(t, "host-example", "repl"))
+	p.expect("bash> ")
+	p.press("echo wrong\x1b" + ctrlCKey)
+	p.command("echo right")
+	p.expect("right\r\n")
+	p.expect("bash> ")
+	p.press("\x1b" + strings.Repeat("1234567890", 100) + ctrlCKey)
+	p.command("printf '<%s>' a\tb")
+	p.expect("<a><b>\r\n")
+	p.command("echo cut " + strings.Repeat("x", editorRoom) + "; echo more")
+	p.expect("error: a line that is typed may have at most 4095 characters: nothing was run")
+	p.expect("bash> ")
+	p.press(upKey + "\r") // the long line is not among the history
+	p.expect("<a><b>\r\n")
+	p.expect("bash> ")
+	p.press(ctrlDKey)
+	assert.Zero(t, p.wait())
+}
+
+// A person who is done with a flood sees the prompt, however much of it is on
+// its way.
+func TestCtrlCEndsAFlood(t *testing.T) {
+	t.Parallel()
+	p := sitDown(t, program(t, "host-example", "repl"))
+	p.command("yes flood")
+	for range 100 { // more slowly than it comes
+		p.expect("flood\r\n")
+		time.Sleep(10 * time.Millisecond)
+	}
+	p.press(ctrlCKey)
+	p.expectMatch(regexp.MustCompile(`\[the output above is not complete; the whole output as text: (/.+)\]\r\n`))
+	p.expect("[killed, exit code 130 (SIGINT), ")
+	p.expect("bash> ")
+	p.press(ctrlDKey)
+	assert.Equal(t, 130, p.wait())
+}
+
+// A log on the terminal goes above the prompt, and between a command's lines.
+func TestTheLogAtATerminal(t *testing.T) {
+	t.Parallel()
+	p := sitDown(t, program(t, "host-example", "repl", "-log-level", "info"))
+	p.command("printf unfinished")
+	p.expect("unfinished\r\n")
+	p.expect("[INFO]")
+	p.expect("bash> ")
+	p.press(ctrlDKey)
+	assert.Zero(t, p.wait())
+
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	require.NoError(t, err)
+	defer log.Close()
+	cmd := program(t, "host-example", "repl", "-log-level", "info")
+	cmd.Args = append([]string{"sh", "-c", `exec "$@" 2>"$0"`, log.Name()}, append([]string{cmd.Path}, cmd.Args[1:]...)...)
+	cmd.Path = "/bin/sh"
+	p = sitDown(t, cmd)
+	p.command("echo hello")
+	before := p.expect("bash> ")
+	assert.NotContains(t, before, "INFO")
+	p.press(ctrlDKey)
+	assert.Zero(t, p.wait())
+	text, err := os.ReadFile(log.Name())
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "[INFO]")
 }
 
 func TestRunAtATerminal(t *testing.T) {

@@ -35,9 +35,7 @@ func repl(args []string) (int, error) {
 		return 1, err
 	}
 	defer console.restore()
-	if console.isTerminal() {
-		launch.log = console.editor // goes above the prompt
-	}
+	launch.log = console.log()
 	client, err := launch.launch(ctx)
 	if err != nil {
 		return failure(ctx, err)
@@ -47,12 +45,18 @@ func repl(args []string) (int, error) {
 	if err != nil {
 		return 1, err
 	}
-	s := newShell(client, console, dir, brokenPipe(stop))
-	if err := s.loop(ctx); err != nil {
-		return 1, err
-	}
+	var failure firstFailure
+	broken := brokenPipe(stop)
+	s := newShell(client, console, dir, func(err error) {
+		failure.note(err)
+		broken(err)
+	})
+	s.loop(ctx)
 	if code, ok := stopCode(ctx); ok {
 		return code, nil
+	}
+	if err := failure.get(); err != nil {
+		return 1, fmt.Errorf("cannot write the output: %w", err)
 	}
 	return s.exitCode, nil
 }
@@ -64,7 +68,6 @@ type shell struct {
 	out, err   io.Writer
 	merge      bool           // out and err are the same
 	interrupts chan os.Signal // Ctrl-C where the terminal is not ours to read keys from
-	failed     func(error)    // is told of output that cannot be written
 	dir        string         // of commands
 	logs       map[int][]string
 	exitCode   int // of the last command
@@ -78,10 +81,9 @@ func newShell(client *shared.Client, console *console, dir string, failed func(e
 	s := &shell{
 		client:     client,
 		console:    console,
-		out:        console.stream(os.Stdout),
-		err:        console.stream(os.Stderr),
+		out:        watched{console.stream(os.Stdout), failed},
+		err:        watched{console.stream(os.Stderr), failed},
 		merge:      oneStream(),
-		failed:     failed,
 		dir:        dir,
 		interrupts: make(chan os.Signal, 1),
 		logs:       make(map[int][]string),
@@ -93,7 +95,7 @@ func newShell(client *shared.Client, console *console, dir string, failed func(e
 var errQuit = errors.New("quit")
 
 // loop runs line after line until their end, :quit, or the end of ctx.
-func (s *shell) loop(ctx context.Context) error {
+func (s *shell) loop(ctx context.Context) {
 	if s.console.isTerminal() {
 		fmt.Fprintf(s.out, "Commands run in the plugin (process %d). :help lists what else there is; Ctrl-D leaves.\n", s.client.PluginPID())
 	}
@@ -105,20 +107,18 @@ func (s *shell) loop(ctx context.Context) error {
 			}
 			break
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			s.drainInterrupts()
+			err = s.handle(ctx, line)
 		}
-		s.drainInterrupts()
-		err = s.handle(ctx, strings.TrimSpace(line))
 		if errors.Is(err, errQuit) {
-			return nil
+			return
 		}
 		if err != nil && ctx.Err() == nil {
 			s.exitCode = 1
 			fmt.Fprintf(s.err, "error: %s\n", plain(err))
 		}
 	}
-	return nil
 }
 
 func (s *shell) prompt() string {
@@ -137,11 +137,12 @@ func (s *shell) drainInterrupts() {
 }
 
 func (s *shell) handle(ctx context.Context, line string) error {
+	trimmed := strings.TrimSpace(line)
 	switch {
-	case line == "" || strings.HasPrefix(line, "#"):
+	case trimmed == "" || strings.HasPrefix(trimmed, "#"):
 		return nil
-	case strings.HasPrefix(line, ":"):
-		return s.direct(ctx, line)
+	case strings.HasPrefix(trimmed, ":"):
+		return s.direct(ctx, trimmed)
 	case s.tools != nil:
 		return s.callBash(ctx, line)
 	}

@@ -73,6 +73,37 @@ func TestReplSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+func TestReplTakesLinesAsTheyAre(t *testing.T) {
+	t.Parallel()
+	r := script(t, `printf '<%s>' a\ `, `  echo spaces`, "  :cd  ")
+	assert.True(t, strings.HasPrefix(r.stdout, "<a >spaces\n/"), r.stdout)
+}
+
+func TestReplSaysThatItCannotWrite(t *testing.T) {
+	t.Parallel()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("there is no full device:", err)
+	}
+	defer full.Close()
+	for _, line := range []string{"echo into the void", ":help"} {
+		cmd := program(t, "host-example", "repl")
+		cmd.Stdin, cmd.Stdout = strings.NewReader(line), full
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		_ = cmd.Run()
+		assert.Equal(t, 1, cmd.ProcessState.ExitCode())
+		assert.Contains(t, stderr.String(), "cannot write the output")
+	}
+}
+
+func TestReplChangesDirectoryInADialect(t *testing.T) {
+	t.Parallel()
+	r := script(t, ":dialect task-id", ":cd /", "pwd", ":cd usr", "pwd")
+	assert.Contains(t, r.stdout, "Directory: /\nStdout: /\n")
+	assert.Contains(t, r.stdout, "Directory: /usr\nStdout: /usr\n")
+}
+
 func TestReplDirectives(t *testing.T) {
 	t.Parallel()
 	r := script(t, ":help")

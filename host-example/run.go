@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -133,7 +134,7 @@ func (r *runner) finish(ctx context.Context, result *shared.Result) {
 	r.err.drain(ctx, quietEnd)
 	r.tellLeftover(result)
 	if r.out.hasSkipped() || r.err.hasSkipped() {
-		r.tellWhole(result)
+		tellWhole(r.err, result, "bytes were skipped above")
 	}
 	if result.Cause == shared.CauseTimeout {
 		fmt.Fprintf(r.err, "[killed at the timeout, after %v]\n", result.Duration.Round(time.Millisecond))
@@ -146,16 +147,16 @@ func (r *runner) tellLeftover(result *shared.Result) {
 	}
 }
 
-// tellWhole says where all of an output is whose copy here says that it is not
-// whole. A Result without a log has it all: nothing so short is ever left out.
-func (r *runner) tellWhole(result *shared.Result) {
+// tellWhole says where all of an output is, the copy of which is not whole. A
+// Result without a log has it all: nothing so short is ever left out.
+func tellWhole(to io.Writer, result *shared.Result, what string) {
 	for _, out := range []shared.Output{result.Stdout, result.Stderr} {
 		if out.Path == "" {
 			continue
 		}
-		fmt.Fprintf(r.err, "[bytes were skipped above; the whole output as text: %s]\n", quote(out.Path))
+		fmt.Fprintf(to, "[%s; the whole output as text: %s]\n", what, quote(out.Path))
 		if out.PathError != "" {
-			fmt.Fprintf(r.err, "[that is incomplete: %s]\n", out.PathError)
+			fmt.Fprintf(to, "[that is incomplete: %s]\n", out.PathError)
 		}
 	}
 }
@@ -175,13 +176,25 @@ func (r *runner) exitCode(ctx context.Context, result *shared.Result) (int, erro
 // notice says how to deal with a command that goes on as a job, and what this
 // program does about it.
 func notice(r *shared.Result, next string) string {
-	logs := quote(r.Stdout.Path)
-	if r.Stderr.Path != "" {
-		logs += " " + quote(r.Stderr.Path)
-	}
 	return fmt.Sprintf(`[still running after %v, as job %d; %s]
-[follow: tail -f %s]
+[follow: %s]
 [check:  ps -o pid,stat,etime,args -g %d]
 [kill:   Ctrl-C here, or kill -TERM -- -%d elsewhere]
-`, r.Duration.Round(time.Millisecond), r.PID, next, logs, r.PID, r.PID)
+`, r.Duration.Round(time.Millisecond), r.PID, next, follow(r), r.PID, r.PID)
+}
+
+// follow says how to follow a job's logs, or why there are none.
+func follow(r *shared.Result) string {
+	command, reason := "tail -f", "there is no log"
+	for _, out := range []shared.Output{r.Stdout, r.Stderr} {
+		if out.Path != "" {
+			command += " " + quote(out.Path)
+		} else if out.PathError != "" {
+			reason = out.PathError
+		}
+	}
+	if command == "tail -f" {
+		return reason
+	}
+	return command
 }

@@ -274,6 +274,45 @@ func TestRunQuotesPathsForAShell(t *testing.T) {
 	assert.Contains(t, r.stderr, `tail -f '`+programs+`/it'\''s here`)
 }
 
+func TestRunSaysWhyThereIsNothingToFollow(t *testing.T) {
+	t.Parallel()
+	temp := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(temp, fmt.Sprintf("bash-plugin-%d", os.Getuid())), nil, 0o600))
+	cmd := program(t, "host-example", "run", "-mode", "background", "true")
+	cmd.Env = append(cmd.Env, "TMPDIR="+temp)
+	assert.Regexp(t, `\[follow: no log: mkdir .+: not a directory\]`, finish(t, cmd).stderr)
+}
+
+func TestPathsAreAbsolute(t *testing.T) {
+	t.Parallel()
+	cmd := program(t, "host-example", "run", "-dir", "/", "-json", "seq 5000")
+	cmd.Env = append(cmd.Env, "TMPDIR=relative")
+	require.NoError(t, os.Mkdir(filepath.Join(cmd.Dir, "relative"), 0o700))
+	var result shared.Result
+	require.NoError(t, json.Unmarshal([]byte(finish(t, cmd).stdout), &result))
+	assert.True(t, strings.HasPrefix(result.Stdout.Path, cmd.Dir+"/relative/"), result.Stdout.Path)
+}
+
+// Who starts this program with a signal ignored, as nohup does, means it: for
+// the program and its plugin, not for the commands.
+func TestRunUnderNohup(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	cmd := program(t, "host-example", "run", "trap 'echo hung up' HUP; kill -HUP $$; echo $PPID >"+string(g)+"; "+g.wait()+"; echo done")
+	cmd.Args = append([]string{"sh", "-c", `trap "" HUP; exec "$@"`, "sh", cmd.Path}, cmd.Args[1:]...)
+	cmd.Path = "/bin/sh"
+	var stdout strings.Builder
+	cmd.Stdout = &stdout
+	require.NoError(t, cmd.Start())
+	plugin := pidIn(t, g.read(t))
+	for _, pid := range []int{cmd.Process.Pid, plugin} {
+		require.NoError(t, syscall.Kill(pid, syscall.SIGHUP))
+	}
+	g.open(t)
+	require.NoError(t, cmd.Wait())
+	assert.Equal(t, "hung up\ndone\n", stdout.String())
+}
+
 func TestEveryCommandIsLoggedWithoutItsOutput(t *testing.T) {
 	t.Parallel()
 	r := host(t, "run", "-log-level", "info", "-mode", "terminate", "echo $$; echo secret >&2; exit 3")

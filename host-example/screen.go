@@ -15,14 +15,14 @@ import (
 // screen is a terminal on which a command's output appears, and below it, as
 // long as the command is silent, an indicator. It is safe for concurrent use.
 type screen struct {
-	mu      sync.Mutex // guards what follows
-	to      io.Writer  // a terminal that takes "\n" for down, not for a new line
-	width   func() int // of the terminal
-	midLine bool       // the output so far does not end with a newline
-	erase   string     // takes the indicator away, which has a line of its own; "": it is not shown
-	bytes   int64      // written since began
-	began   time.Time
-	last    time.Time // something was written
+	mu    sync.Mutex // guards what follows
+	to    io.Writer  // a terminal that takes "\n" for down, not for a new line
+	width func() int // of the terminal
+	line  []byte     // of the output, the last one, without what is too much of it
+	erase string     // takes the indicator away, which has a line of its own; "": it is not shown
+	bytes int64      // written since began
+	began time.Time
+	last  time.Time // something was written
 }
 
 func newScreen(to io.Writer, width func() int) *screen { return &screen{to: to, width: width} }
@@ -39,25 +39,33 @@ func (s *screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.eraseLocked()
-	if _, err := s.to.Write(bytes.ReplaceAll(p, []byte("\n"), []byte("\r\n"))); err != nil {
+	if err := s.showLocked(p); err != nil {
 		return 0, err
-	}
-	if len(p) > 0 {
-		s.midLine = p[len(p)-1] != '\n'
 	}
 	s.bytes += int64(len(p))
 	s.last = time.Now()
 	return len(p), nil
 }
 
+// note shows lines that are not the command's.
+func (s *screen) note(p []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.endLocked()
+	return s.showLocked(p)
+}
+
 // end leaves the cursor at the beginning of a line, below the output.
 func (s *screen) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.endLocked()
+}
+
+func (s *screen) endLocked() {
 	s.eraseLocked()
-	if s.midLine {
-		_, _ = io.WriteString(s.to, "\r\n")
-		s.midLine = false
+	if s.column() != 0 {
+		_ = s.showLocked([]byte("\n"))
 	}
 }
 
@@ -66,15 +74,49 @@ func (s *screen) eraseLocked() {
 	s.erase = ""
 }
 
+func (s *screen) showLocked(p []byte) error {
+	if i := bytes.LastIndexByte(p, '\n'); i >= 0 {
+		s.line = append(s.line[:0], p[i+1:]...)
+	} else {
+		s.line = append(s.line, p...)
+	}
+	if excess := len(s.line) - maxColumns; excess > 0 {
+		s.line = append(s.line[:0], s.line[excess:]...)
+	}
+	_, err := s.to.Write(bytes.ReplaceAll(p, []byte("\n"), []byte("\r\n")))
+	return err
+}
+
+// maxColumns is about how much is known of a line.
+const maxColumns = 16 << 10
+
+// column is about how many columns the last line takes: 0 where it shows
+// nothing, lineEnd where the cursor may be behind the terminal's last column. It
+// cannot be brought back there.
+func (s *screen) column() int {
+	shown := 0
+	for _, part := range bytes.Split(s.line, []byte("\r")) {
+		shown = max(shown, ansi.StringWidth(string(part)))
+	}
+	switch {
+	case shown == 0:
+		return 0
+	case shown%s.width() == 0 || len(s.line) == maxColumns:
+		return lineEnd
+	}
+	return shown
+}
+
+const lineEnd = -1
+
 // silence is how long a command writes nothing before the indicator appears.
 const silence = time.Second
 
 const (
-	eraseLine = "\r\x1b[K"
-	// lineBelow makes sure that there is one, which may scroll, remembers where
-	// the cursor is, and goes there; comeBack undoes the latter.
-	lineBelow = "\n\x1b[A\x1b7\r\n"
-	comeBack  = "\x1b8"
+	saveCursor = "\x1b7" // and colours
+	// lineBelow makes sure that there is one, which may scroll, and goes there.
+	lineBelow = "\n\x1b[A" + saveCursor + "\r\n"
+	eraseLine = "\r\x1b[K\x1b8" // and goes back
 )
 
 // indicate draws the indicator: elapsed time, output, its rate, and what is
@@ -83,7 +125,8 @@ const (
 func (s *screen) indicate(now time.Time, typed string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now.Sub(s.last) < silence && (s.midLine || typed == "") {
+	column := s.column()
+	if now.Sub(s.last) < silence && (column != 0 || typed == "") || column == lineEnd {
 		return
 	}
 	s.eraseLocked()
@@ -93,19 +136,22 @@ func (s *screen) indicate(now time.Time, typed string) {
 	room := s.width() - 1 // where the cursor stays in the line
 	state = ansi.Truncate(state, room, "")
 	typed = endOf(visible(typed), room-ansi.StringWidth(state)-1)
-	s.erase = eraseLine
-	if s.midLine {
-		_, _ = io.WriteString(s.to, lineBelow)
-		s.erase += comeBack
+	begin := saveCursor
+	if column != 0 {
+		begin = lineBelow
 	}
-	fmt.Fprintf(s.to, "\x1b[0;2m%s\x1b[m %s", state, typed)
+	s.erase = eraseLine
+	fmt.Fprintf(s.to, "%s\x1b[0;2m%s\x1b[m %s", begin, state, typed)
 }
 
 // visible is typed text without what would not be a character on the screen.
 func visible(typed string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
+		switch {
+		case unicode.IsPrint(r):
 			return r
+		case r == '\t':
+			return ' '
 		}
 		return -1
 	}, typed)

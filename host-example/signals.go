@@ -45,12 +45,33 @@ func interruptible() (context.Context, context.CancelCauseFunc) {
 	return ctx, stop
 }
 
-// stopSignals returns the signals that end a program, and more.
+// stopSignals returns the signals that end a program, and more: but for those
+// that whoever started it has had ignored, as nohup does.
 func stopSignals(more ...os.Signal) <-chan os.Signal {
 	signal.Ignore(syscall.SIGPIPE) // a write fails instead, and ends the command
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, append(more, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)...)
+	for _, sig := range append(more, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT) {
+		if !signal.Ignored(sig) {
+			signal.Notify(signals, sig)
+		}
+	}
 	return signals
+}
+
+// onContinue has a function called when the program goes on after it was
+// stopped, until stop is called.
+func onContinue(f func()) (stop func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGCONT)
+	go func() {
+		for range signals {
+			f()
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(signals)
+	}
 }
 
 // brokenPipe returns what an outlet is to call: when nobody reads the output

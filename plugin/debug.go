@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/hashicorp/go-hclog"
@@ -23,32 +25,48 @@ func serveDebug(f *flags) error {
 	s.log = hclog.New(&hclog.LoggerOptions{Name: "bash-plugin", Level: hclog.LevelFromString(f.logLevel), Output: os.Stderr})
 	log.SetFlags(0)
 	log.SetOutput(s.log.StandardWriter(&hclog.StandardLoggerOptions{InferLevels: true})) // of go-plugin's own lines
-	if err := s.open(f, 0); err != nil {
+	err := s.open(f, 0)
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bash-plugin:", err)
 		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer stop()
 	where := make(chan *plugin.ReattachConfig, 1)
-	go announce(where)
+	announced := make(chan error, 1)
+	go func() {
+		err := announce(<-where)
+		announced <- err
+		if err != nil {
+			stop() // nobody could find it
+		}
+	}()
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig: shared.Handshake,
 		Plugins:         plugin.PluginSet{shared.PluginName: &shared.Plugin{Impl: s.executor}},
 		Logger:          s.log,
 		Test:            &plugin.ServeTestConfig{Context: ctx, ReattachConfigCh: where},
 	})
-	return s.end()
+	select {
+	case err = <-announced:
+	default:
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bash-plugin:", err)
+	}
+	return errors.Join(err, s.end())
 }
 
 // announce prints the line for the shell in which the host is started.
-func announce(where <-chan *plugin.ReattachConfig) {
-	at := <-where
+func announce(at *plugin.ReattachConfig) error {
 	fmt.Fprintln(os.Stderr, "bash-plugin serves until Ctrl-C. In the shell of a host:")
-	fmt.Printf("export %s='%s'\n", shared.ReattachName, shared.Reattach{
+	value := shared.Reattach{
 		Protocol: at.Protocol,
 		Version:  at.ProtocolVersion,
 		PID:      at.Pid,
 		Network:  at.Addr.Network(),
 		Addr:     at.Addr.String(),
-	})
+	}.String()
+	_, err := fmt.Printf("export %s='%s'\n", shared.ReattachName, strings.ReplaceAll(value, "'", `'\''`))
+	return err
 }

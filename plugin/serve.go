@@ -126,10 +126,21 @@ func (s *session) watchHost(host int) {
 	os.Exit(exitCode(s.end()))
 }
 
+// watchSignals ends the session at a signal. A SIGHUP that whoever started the
+// host has had ignored, as nohup does, is caught nevertheless: commands would
+// inherit that.
 func (s *session) watchSignals() {
+	hangUps := syscall.Signal(0)
+	if signal.Ignored(syscall.SIGHUP) {
+		hangUps = syscall.SIGHUP
+	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	s.log.Debug("ended by a signal", "signal", (<-signals).String())
+	sig := <-signals
+	for sig == hangUps {
+		sig = <-signals
+	}
+	s.log.Debug("ended by a signal", "signal", sig.String())
 	os.Exit(exitCode(s.end()))
 }
 
