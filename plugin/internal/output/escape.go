@@ -23,7 +23,8 @@ const maxEscape = 4 << 10
 //	  ├──────────────────────────────────┘                               │
 //	  └──────────────────────────────────────────────────────────────────┘
 //
-// A C1 control leads from ground to where its two-byte form does. CAN, SUB and
+// A C1 control leads from ground to where its two-byte form does, also as a byte
+// that is no UTF-8: then the end of a string shows that it was one. CAN, SUB and
 // a length of maxEscape end every sequence, and ESC begins another.
 type escape struct {
 	state  parser.State // ground: there is none
@@ -61,11 +62,18 @@ func (e *escape) inText() bool {
 // of it behind the sequence.
 func (s *Sanitizer) escaped(p []byte) []byte {
 	for len(p) > 0 && s.esc.state != parser.GroundState {
+		if s.raw && s.esc.state == parser.EscapeState {
+			s.raw = false
+			if p[0] != '\\' { // not ST
+				s.restore()
+			}
+		}
+		rest := p
 		switch b := p[0]; {
 		case s.esc.length >= maxEscape,
 			b == '\n' && s.esc.inString(), // no string that programs send has one, but a title that was never ended runs into it
 			b >= utf8.RuneSelf && !s.esc.inString():
-			s.esc.state = parser.GroundState
+			s.abandon()
 		case b >= utf8.RuneSelf:
 			p = s.stringRune(p)
 		case b >= ' ' && b < 0x7f && s.esc.inText():
@@ -77,8 +85,38 @@ func (s *Sanitizer) escaped(p []byte) []byte {
 			s.step(b)
 			p = p[1:]
 		}
+		if s.raw && s.size == 0 && s.esc.inString() {
+			s.held = append(s.held, rest[:len(rest)-len(p)]...)
+		}
+	}
+	if s.esc.state == parser.GroundState {
+		s.raw = false
 	}
 	return p
+}
+
+// abandon ends a sequence that turns out to be none.
+func (s *Sanitizer) abandon() {
+	s.esc.state = parser.GroundState
+	if s.raw {
+		s.raw = false
+		s.restore()
+	}
+}
+
+// restore takes held, and the byte before it, as text.
+func (s *Sanitizer) restore() {
+	esc := s.esc
+	s.esc.state = parser.GroundState
+	s.line.write([]byte(replacement))
+	s.literal = true
+	s.feed(s.held)
+	s.literal = false
+	if s.size > 0 { // it ends in the beginning of a rune
+		s.size = 0
+		s.line.write([]byte(replacement))
+	}
+	s.esc = esc
 }
 
 // stringRune takes a rune within a string, or a byte that is none, and returns
@@ -90,7 +128,7 @@ func (s *Sanitizer) stringRune(p []byte) []byte {
 		s.size = copy(s.part[:], p)
 		return nil
 	case s.esc.length+n > maxEscape:
-		s.esc.state = parser.GroundState
+		s.abandon()
 		return p
 	case !ok && p[0] == 0x9c, ok && p[0] == 0xc2 && p[1] == 0x9c: // ST
 		s.esc.state = parser.GroundState

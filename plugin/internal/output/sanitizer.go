@@ -30,8 +30,15 @@ type Sanitizer struct {
 	line line
 	esc  escape
 
-	part [utf8.UTFMax]byte // the beginning of a rune that the last Write ended in
-	size int               // of part
+	part  [utf8.UTFMax]byte // the beginning of a rune that the last Write ended in
+	size  int               // of part
+	whole [utf8.UTFMax]byte // the rune, while it is handled
+
+	// A string that begins with a byte that is no UTF-8 may be none, but text in
+	// an old encoding: then it was all text.
+	raw     bool   // esc is one
+	held    []byte // of it so far, behind that byte
+	literal bool   // held is taken as text
 
 	altered bool // something was not handed on as it came
 }
@@ -66,12 +73,15 @@ func (s *Sanitizer) Write(p []byte) (int, error) {
 func (s *Sanitizer) Line() []byte { return s.line.text() }
 
 // Close hands on the line being written. An escape sequence that did not end
-// is dropped.
+// is dropped, unless it was text.
 func (s *Sanitizer) Close() error {
-	if s.size > 0 && s.esc.state == parser.GroundState {
+	isText := s.esc.state == parser.GroundState || s.raw
+	cutShort := s.size > 0
+	s.size = 0
+	s.abandon()
+	if cutShort && isText {
 		s.line.write([]byte(replacement))
 	}
-	s.size, s.esc.state = 0, parser.GroundState
 	s.line.settle()
 	s.line.finish()
 	s.line.begin(len(s.line.buf))
@@ -172,23 +182,27 @@ func (s *Sanitizer) unclean(p []byte) []byte {
 	case n == 0:
 		s.size = copy(s.part[:], p)
 		return nil
+	case isC1 && s.literal:
 	case isC1:
 		s.esc.begin(p[1])
 	case ok:
 		s.line.write(p[:n])
-	case introduces(p[0]):
+	case introduces(p[0]) && !s.literal:
 		s.esc.begin(p[0])
+		s.raw, s.held = p[0] != rawCSI, s.held[:0]
 	default:
 		s.line.write([]byte(replacement))
 	}
 	return p[n:]
 }
 
+const rawCSI = 0x9b
+
 // introduces reports whether a byte that is no UTF-8 begins a sequence on a
 // terminal of eight bits.
 func introduces(b byte) bool {
 	switch b {
-	case 0x90, 0x98, 0x9b, 0x9d, 0x9e, 0x9f:
+	case 0x90, 0x98, rawCSI, 0x9d, 0x9e, 0x9f:
 		return true
 	}
 	return false
@@ -198,9 +212,9 @@ func introduces(b byte) bool {
 func (s *Sanitizer) resume(b byte) {
 	s.part[s.size] = b
 	s.size++
-	part := s.part[:s.size]
-	if n, _ := runeLen(part); n > 0 { // complete, or it never will be
+	if n, _ := runeLen(s.part[:s.size]); n > 0 { // complete, or it never will be
+		whole := s.whole[:copy(s.whole[:], s.part[:s.size])]
 		s.size = 0
-		s.feed(part)
+		s.feed(whole)
 	}
 }
