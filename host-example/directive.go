@@ -59,7 +59,7 @@ func (s *shell) cd(_ context.Context, args string) error {
 		return nil
 	}
 	dir := args
-	if rest, ok := strings.CutPrefix(dir, "~"); ok {
+	if rest, ok := strings.CutPrefix(dir, "~"); ok && (rest == "" || rest[0] == '/') {
 		home, err := os.UserHomeDir()
 		if err != nil {
 			return err

@@ -13,6 +13,29 @@ import (
 	"bashplugin/shared/internal/plugintest"
 )
 
+// What reads from bash and is at work when bash ends may write the rest: the
+// output of a command that sends it through a tee is the command's. How long
+// that takes is the system's to say, so that not every time must do.
+func TestOutputThroughATeeIsTheCommands(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	const times = 10
+	for _, command := range []string{
+		"exec > >(tee copy); echo hi",
+		"bash -c 'exec > >(sed s/ho/hi/ | tee copy) 2>&1; echo ho >&2'",
+	} {
+		whole := 0
+		for range times {
+			r := execute(t, bash, shared.ExecuteRequest{Command: command, Dir: t.TempDir()})
+			if len(r.Leftover) == 0 {
+				assert.Equal(t, "hi\n", r.Stdout.Content)
+				whole++
+			}
+		}
+		assert.Greater(t, whole, times/4, command)
+	}
+}
+
 // Meaning 3: a job is a command that outlived its Execute or left processes
 // behind. It stays readable until it is killed or evicted.
 func TestMeaning3WhatIsAJob(t *testing.T) {

@@ -134,15 +134,22 @@ func (j *Job) abandon() {
 	j.live.end()
 }
 
+// drain reads what was written so far.
+func (j *Job) drain() {
+	for _, s := range j.sources {
+		s.drain()
+	}
+}
+
 // follow sees the command through.
 func (j *Job) follow() {
 	<-j.group.Exited()
 	duration := time.Since(j.Started)
-	for _, s := range j.sources {
-		s.drain()
-	}
+	j.drain()
 	left := j.group.LeftBehind()
-	if !left {
+	if left {
+		j.drain() // what was relayed meanwhile
+	} else {
 		j.finish()
 	}
 	j.mu.Lock()
@@ -165,8 +172,8 @@ func (j *Job) follow() {
 // finish reads the rest and closes the streams. Nothing of the job lives, so
 // that nobody is harmed where a pipe has another writer still.
 func (j *Job) finish() {
+	j.drain()
 	for _, s := range j.sources {
-		s.drain()
 		s.close()
 	}
 	_ = j.stdout.Close()

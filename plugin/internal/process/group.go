@@ -3,6 +3,7 @@ package process
 import (
 	"cmp"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -71,19 +72,34 @@ func (g *Group) LeaderLives() bool { return !g.hasExited() && !hasEnded(g.PID) }
 // does not, it cannot exit because of it: it dies.
 func (g *Group) LeaderHandles(sig syscall.Signal) bool { return handles(g.PID, sig) }
 
+// lastWork bounds the wait for who works on what the leader has left.
+const lastWork = 50 * time.Millisecond
+
 // LeftBehind reports whether another process lives that outlived the leader.
-// It may be called once Exited is closed, and returns at once but for processes
-// that are just ending or forking.
+// It may be called once Exited is closed. It returns at once but for processes
+// that are just ending or forking, or that relay the leader's last words.
 func (g *Group) LeftBehind() bool {
 	for g.left {
-		if len(g.table.members(g)) > 0 {
-			return true
+		members := g.table.members(g)
+		patience := time.Millisecond
+		if len(members) > 0 {
+			if !slices.ContainsFunc(members, g.relays) || time.Since(g.ended) > lastWork {
+				return true
+			}
+			patience /= 4
 		}
-		if g.goneWithin(time.Millisecond) {
+		if g.goneWithin(patience) {
 			return false
 		}
 	}
 	return false
+}
+
+// relays reports whether a process is at work on what it reads from a pipe, or
+// may be about to. Who reads from the leader, as in "exec > >(tee log)", was
+// woken by the leader's end, and works until it has written the rest.
+func (g *Group) relays(p info) bool {
+	return p.busy && (readsPipe(p.pid) || time.Since(g.ended) < execTime && arguments(p.pid) == g.line)
 }
 
 // Members lists the live processes of the group.

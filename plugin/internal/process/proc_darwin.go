@@ -67,3 +67,6 @@ func name(pid int) string {
 	}
 	return unix.ByteSliceToString(k.Proc.P_comm[:])
 }
+
+// readsPipe is not asked: no process is told to be busy.
+func readsPipe(int) bool { return false }

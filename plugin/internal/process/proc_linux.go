@@ -40,7 +40,7 @@ func stat(pid int) (info, error) {
 		return info{}, errStat
 	}
 	ended := fields[0] == "Z" || fields[0] == "X" // its first thread; others may go on
-	p := info{pid: pid, dead: ended && (fields[17] == "0" || fields[17] == "1")}
+	p := info{pid: pid, dead: ended && (fields[17] == "0" || fields[17] == "1"), busy: fields[0] == "R" || fields[0] == "D"}
 	for i, field := range []*int{&p.ppid, &p.pgrp, &p.session} {
 		if *field, err = strconv.Atoi(fields[1+i]); err != nil {
 			return info{}, errStat
@@ -169,6 +169,12 @@ func arguments(pid int) string {
 func name(pid int) string {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	return strings.ToValidUTF8(strings.TrimSpace(string(text)), "\uFFFD")
+}
+
+// readsPipe reports whether a process's stdin is a pipe.
+func readsPipe(pid int) bool {
+	file, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/0", pid))
+	return strings.HasPrefix(file, "pipe:")
 }
 
 // handles reports whether a process catches or ignores a signal.
