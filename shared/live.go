@@ -41,7 +41,7 @@ func dialLive(broker *plugin.MuxBroker, id uint32) *liveSender {
 	l := &liveSender{ready: make(chan struct{})}
 	l.users.Store(1)
 	go func() {
-		conn, err := broker.Dial(id)
+		conn, err := dialStream(broker, id)
 		if err == nil {
 			l.conn = conn
 		}

@@ -74,8 +74,8 @@ func sendBulk(broker *plugin.MuxBroker, id uint32, r *Result, isGone func() bool
 	_, _ = io.Copy(io.Discard, conn) // until the host has read it
 }
 
-// acceptStream waits for a stream for as long as the other side may take: longer than
-// the broker, where that is stopped for a while.
+// acceptStream waits for a stream for as long as the other side may take: longer
+// than the broker, where that is stopped for a while.
 func acceptStream(broker *plugin.MuxBroker, id uint32, isGone func() bool) (net.Conn, error) {
 	for {
 		conn, err := broker.Accept(id)
@@ -85,12 +85,19 @@ func acceptStream(broker *plugin.MuxBroker, id uint32, isGone func() bool) (net.
 	}
 }
 
-// fetchBulk gets a Result that is sent by sendBulk.
-func fetchBulk(broker *plugin.MuxBroker, id uint32) (*Result, error) {
+// dialStream connects to who is in acceptStream, and may have been between two
+// looks.
+func dialStream(broker *plugin.MuxBroker, id uint32) (net.Conn, error) {
 	conn, err := broker.Dial(id)
-	if err != nil { // the other side may have been between two looks
+	if err != nil {
 		conn, err = broker.Dial(id)
 	}
+	return conn, err
+}
+
+// fetchBulk gets a Result that is sent by sendBulk.
+func fetchBulk(broker *plugin.MuxBroker, id uint32) (*Result, error) {
+	conn, err := dialStream(broker, id)
 	if err != nil {
 		return nil, crashed(err)
 	}

@@ -224,10 +224,14 @@ func (e *Executor) detach(j *job.Job, limits shared.Limits) *shared.Result {
 // finish returns the Result of a command whose bash has ended. What it left
 // behind makes it a job.
 func (e *Executor) finish(j *job.Job, limits shared.Limits) *shared.Result {
-	if j.Running() {
-		return e.detach(j, limits)
+	if !j.HasLeftover() {
+		return j.Result(limits, false)
 	}
-	return j.Result(limits, false)
+	r := e.detach(j, limits)
+	if !j.Running() { // it has just ended
+		e.jobs.forget(j)
+	}
+	return r
 }
 
 // limit ends a background job at its timeout.

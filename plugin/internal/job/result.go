@@ -49,12 +49,31 @@ func (j *Job) Summary() *shared.Result {
 		r.Signal = process.SignalName(o.status.Signal)
 	}
 	r.Status, r.Cause = status(o)
-	for _, p := range j.group.Members() {
+	for _, p := range j.leftover() {
 		r.Leftover = append(r.Leftover, shared.Process{PID: p.PID, Command: p.Command})
 	}
 	slices.SortFunc(r.Leftover, func(a, b shared.Process) int { return a.PID - b.PID })
 	return r
 }
+
+// leftover lists what bash has left running. Of what has ended just now, it
+// waits until the output is read: a Result without left-overs is whole.
+func (j *Job) leftover() []process.Info {
+	for range 20 { // a process that forks and ends may be missed once
+		if members := j.group.Members(); len(members) > 0 {
+			return members
+		}
+		select {
+		case <-j.over:
+			return nil
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// HasLeftover reports whether bash has ended and left something running.
+func (j *Job) HasLeftover() bool { return j.Running() && (len(j.leftover()) > 0 || j.Running()) }
 
 func status(o outcome) (shared.Status, shared.Cause) {
 	switch {

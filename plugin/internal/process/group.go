@@ -3,7 +3,6 @@ package process
 import (
 	"cmp"
 	"os"
-	"slices"
 	"syscall"
 	"time"
 )
@@ -79,11 +78,16 @@ const lastWork = 50 * time.Millisecond
 // It may be called once Exited is closed. It returns at once but for processes
 // that are just ending or forking, or that relay the leader's last words.
 func (g *Group) LeftBehind() bool {
-	for g.left {
+	for quiet := 0; g.left; {
 		members := g.table.members(g)
 		patience := time.Millisecond
 		if len(members) > 0 {
-			if !slices.ContainsFunc(members, g.relays) || time.Since(g.ended) > lastWork {
+			relays, busy := g.relays(members)
+			if quiet++; busy {
+				quiet = 0
+			}
+			// One look may be between one's end and the next one's work.
+			if !relays || quiet > 2 || time.Since(g.ended) > lastWork {
 				return true
 			}
 			patience /= 4
@@ -95,11 +99,17 @@ func (g *Group) LeftBehind() bool {
 	return false
 }
 
-// relays reports whether a process is at work on what it reads from a pipe, or
-// may be about to. Who reads from the leader, as in "exec > >(tee log)", was
-// woken by the leader's end, and works until it has written the rest.
-func (g *Group) relays(p info) bool {
-	return p.busy && (readsPipe(p.pid) || time.Since(g.ended) < execTime && arguments(p.pid) == g.line)
+// relays reports whether there are processes that read from a pipe, or may be
+// about to, and whether one is at work. Who reads from the leader, as in
+// "exec > >(tee log)", was woken by the leader's end, and works until it has
+// written the rest.
+func (g *Group) relays(members []info) (any, busy bool) {
+	for _, p := range members {
+		if readsPipe(p.pid) || time.Since(g.ended) < execTime && arguments(p.pid) == g.line {
+			any, busy = true, busy || p.busy
+		}
+	}
+	return any, busy
 }
 
 // Members lists the live processes of the group.
