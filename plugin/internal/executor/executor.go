@@ -228,7 +228,7 @@ func (e *Executor) finish(j *job.Job, limits shared.Limits) *shared.Result {
 		return j.Result(limits, false)
 	}
 	r := e.detach(j, limits)
-	if !j.Running() { // it has just ended
+	if len(r.Leftover) == 0 && !j.Running() { // it has just ended
 		e.jobs.forget(j)
 	}
 	return r
