@@ -50,16 +50,16 @@ func TestAStoppedHostLosesNothing(t *testing.T) {
 func TestAStoppedHostLosesNoOutput(t *testing.T) {
 	t.Parallel()
 	const size = 5_000_000
-	write := fmt.Sprintf("echo begun >&2; sleep 1; head -c %d /dev/zero | tr '\\0' x; exit 3", size)
+	write := fmt.Sprintf("sleep 1; head -c %d /dev/zero | tr '\\0' x; exit 3 #", size)
 	long := strings.Repeat("x", 70_000) // in the Result, together more than a reply holds
 	for name, c := range map[string]struct {
-		args []string
-		want func(stdout []byte)
+		flags, words []string
+		want         func(t *testing.T, stdout []byte)
 	}{
-		"live": {[]string{write}, func(stdout []byte) {
+		"live": {nil, nil, func(t *testing.T, stdout []byte) {
 			assert.Len(t, stdout, size)
 		}},
-		"a large Result": {[]string{"-json", write + " #", long, long}, func(stdout []byte) {
+		"a large Result": {[]string{"-json"}, []string{long, long}, func(t *testing.T, stdout []byte) {
 			var r shared.Result
 			require.NoError(t, json.Unmarshal(stdout, &r))
 			assert.EqualValues(t, size, r.Stdout.TotalBytes)
@@ -67,24 +67,21 @@ func TestAStoppedHostLosesNoOutput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cmd := program(t, "host-example", append([]string{"run", "-merge=false"}, c.args...)...)
-			var stdout bytes.Buffer
-			cmd.Stdout = &stdout
-			stderr, err := cmd.StderrPipe()
-			require.NoError(t, err)
+			g := newGate(t)
+			args := append([]string{"run"}, c.flags...)
+			args = append(append(args, "echo begun >"+string(g)+"; "+write), c.words...)
+			cmd := program(t, "host-example", args...)
+			var stdout, stderr bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
 			require.NoError(t, cmd.Start())
-			time.Sleep(500 * time.Millisecond) // -json shows nothing before the end
+			g.read(t)
 			require.NoError(t, cmd.Process.Signal(syscall.SIGSTOP))
 			time.Sleep(30 * time.Second)
 			require.NoError(t, cmd.Process.Signal(syscall.SIGCONT))
-			said, err := io.ReadAll(stderr)
-			require.NoError(t, err)
 			_ = cmd.Wait()
 			assert.Equal(t, 3, cmd.ProcessState.ExitCode())
-			if name == "live" {
-				assert.Equal(t, "begun\n", string(said))
-			}
-			c.want(stdout.Bytes())
+			assert.Empty(t, stderr.String())
+			c.want(t, stdout.Bytes())
 		})
 	}
 }
