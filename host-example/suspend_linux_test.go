@@ -57,7 +57,7 @@ func TestAStoppedHostLosesNoOutput(t *testing.T) {
 		want         func(t *testing.T, stdout []byte)
 	}{
 		"live": {nil, nil, func(t *testing.T, stdout []byte) {
-			assert.Len(t, stdout, size)
+			assert.Equal(t, size, len(stdout))
 		}},
 		"a large Result": {[]string{"-json"}, []string{long, long}, func(t *testing.T, stdout []byte) {
 			var r shared.Result
