@@ -41,7 +41,7 @@ func newClient(broker *plugin.MuxBroker, conn *rpc.Client) *client {
 	c := &client{broker: broker, conn: conn}
 	id := broker.NextId()
 	go func() {
-		for range 3 { // more than one: this process may be stopped for a while
+		for range 2 { // this process may be stopped for a while
 			if line, err := broker.Accept(id); err == nil {
 				c.lifeline.Store(&line)
 				return
