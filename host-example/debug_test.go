@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bufio"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -44,6 +47,41 @@ func (d *debugged) host(args ...string) *exec.Cmd {
 	cmd := program(d.t, "host-example", args...)
 	cmd.Env = append(cmd.Env, shared.ReattachName+"="+d.value)
 	return cmd
+}
+
+// Nobody could find a plugin whose line is lost.
+func TestDebuggedPluginEndsWhereItCannotSayWhereItIs(t *testing.T) {
+	t.Parallel()
+	cmd := program(t, "bash-plugin", "-debug")
+	var stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = fullDevice(t), &stderr
+	require.NoError(t, cmd.Start())
+	defer time.AfterFunc(hang, func() { _ = cmd.Process.Kill() }).Stop()
+	_ = cmd.Wait()
+	assert.Equal(t, 1, cmd.ProcessState.ExitCode())
+	assert.Contains(t, stderr.String(), "no space left")
+}
+
+// The line is for a shell, whatever the folder's name.
+func TestDebuggedPluginQuotesForAShell(t *testing.T) {
+	t.Parallel()
+	folder, err := os.MkdirTemp("", "it's")
+	require.NoError(t, err)
+	defer os.RemoveAll(folder)
+	cmd := program(t, "bash-plugin", "-debug")
+	cmd.Env = append(cmd.Env, "TMPDIR="+folder)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	require.NoError(t, cmd.Wait())
+	value, err := exec.Command("sh", "-c", line+`printf %s "$BASH_PLUGIN_REATTACH"`).Output()
+	require.NoError(t, err)
+	var r shared.Reattach
+	require.NoError(t, json.Unmarshal(value, &r))
+	assert.True(t, strings.HasPrefix(r.Addr, folder+"/"), r.Addr)
 }
 
 func TestDebuggedPluginServesHostAfterHost(t *testing.T) {

@@ -203,12 +203,8 @@ func TestErrorsNameTheVariable(t *testing.T) {
 
 func TestOutputThatCannotBeWrittenIsAnError(t *testing.T) {
 	t.Parallel()
+	full := fullDevice(t)
 	for _, name := range []string{"tools", "mcp", "demo"} {
-		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-		if err != nil {
-			t.Skip("there is no /dev/full here:", err)
-		}
-		defer full.Close()
 		cmd := program(t, "host-example", name)
 		var stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = full, &stderr
@@ -220,6 +216,17 @@ func TestOutputThatCannotBeWrittenIsAnError(t *testing.T) {
 		assert.Equal(t, 1, cmd.ProcessState.ExitCode(), name)
 		assert.Contains(t, stderr.String(), "no space left", name)
 	}
+}
+
+// fullDevice is a file that takes nothing.
+func fullDevice(t *testing.T) *os.File {
+	t.Helper()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("there is no /dev/full here:", err)
+	}
+	t.Cleanup(func() { full.Close() })
+	return full
 }
 
 func TestDemoEndsWithASignal(t *testing.T) {

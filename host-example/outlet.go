@@ -23,42 +23,6 @@ func oneStream() bool {
 	return err == nil && os.SameFile(out, other)
 }
 
-// firstFailure remembers the first write that fails. It is safe for concurrent
-// use.
-type firstFailure struct {
-	mu  sync.Mutex
-	err error
-}
-
-func (f *firstFailure) note(err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.err == nil {
-		f.err = err
-	}
-}
-
-func (f *firstFailure) get() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.err
-}
-
-// watched is a writer whose failures somebody is told of.
-type watched struct {
-	io.Writer
-	failed func(error)
-}
-
-// Write implements io.Writer.
-func (w watched) Write(p []byte) (int, error) {
-	n, err := w.Writer.Write(p)
-	if err != nil {
-		w.failed(err)
-	}
-	return n, err
-}
-
 // outlet takes the live output of one stream. It may be slow, as a pager is:
 // drain waits until everything has come through.
 type outlet struct {
@@ -69,9 +33,10 @@ type outlet struct {
 	moved chan struct{} // after each write
 	busy  atomic.Int32  // writes under way
 	over  atomic.Bool   // nothing more is let through
+	bytes atomic.Int64  // let through
+	lacks atomic.Bool   // the live copy says that it left bytes out
 
 	mu      sync.Mutex // held during a write; guards what follows
-	bytes   int64      // let through
 	err     error      // of the first write that failed
 	skipped skipWatch
 }
@@ -95,8 +60,9 @@ func (o *outlet) Write(p []byte) (int, error) {
 		return 0, o.err
 	}
 	o.skipped.look(p)
+	o.lacks.Store(o.skipped.seen)
 	n, err := o.to.Write(p)
-	o.bytes += int64(n)
+	o.bytes.Add(int64(n))
 	if o.err = err; err != nil && o.failed != nil {
 		o.failed(err)
 	}
@@ -120,12 +86,9 @@ func (o *outlet) failure() error {
 	return o.err
 }
 
-// hasSkipped reports whether the live copy says that it left bytes out.
-func (o *outlet) hasSkipped() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.skipped.seen
-}
+// hasSkipped reports whether the live copy says that it left bytes out. It does
+// not wait for a write that is stuck.
+func (o *outlet) hasSkipped() bool { return o.lacks.Load() }
 
 // drain waits for the end of the output, however slow its reader is. Where
 // nobody tells of an end, as with a command that left something running,
@@ -139,7 +102,7 @@ func (o *outlet) drain(ctx context.Context, quiet time.Duration) bool {
 func (o *outlet) reach(ctx context.Context, bytes int64, quiet time.Duration) bool {
 	timer := time.NewTimer(quiet)
 	defer timer.Stop()
-	for o.passed() < bytes {
+	for o.bytes.Load() < bytes {
 		select {
 		case <-o.ended:
 			return true
@@ -154,10 +117,4 @@ func (o *outlet) reach(ctx context.Context, bytes int64, quiet time.Duration) bo
 		timer.Reset(quiet)
 	}
 	return true
-}
-
-func (o *outlet) passed() int64 {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.bytes
 }

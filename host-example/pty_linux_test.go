@@ -199,21 +199,53 @@ func TestWhatIsShownIsWhatRuns(t *testing.T) {
 }
 
 // A person who is done with a flood sees the prompt, however much of it is on
-// its way.
-func TestCtrlCEndsAFlood(t *testing.T) {
+// its way, and is told where the rest is.
+func TestAPersonIsDoneWithAFlood(t *testing.T) {
 	t.Parallel()
 	p := sitDown(t, program(t, "host-example", "repl"))
-	p.command("yes flood")
-	for range 100 { // more slowly than it comes
-		p.expect("flood\r\n")
-		time.Sleep(10 * time.Millisecond)
+	flood := func(key string) {
+		g := newGate(t)
+		p.command("yes | head -c 100000000; echo x >" + string(g) + "; yes flood")
+		g.read(t) // far more is on its way than the terminal takes
+		p.press(key)
+		log := p.expectMatch(regexp.MustCompile(`\[the output above is not complete; the whole output as text: (/.+)\]\r\n`))
+		info, err := os.Stat(log)
+		require.NoError(t, err)
+		assert.GreaterOrEqual(t, info.Size(), int64(100_000_000))
 	}
-	p.press(ctrlCKey)
-	p.expectMatch(regexp.MustCompile(`\[the output above is not complete; the whole output as text: (/.+)\]\r\n`))
+	flood(ctrlZKey)
+	p.expectMatch(jobLine)
+	p.command(":kill all")
+	p.expect("killed")
+	flood(ctrlCKey)
 	p.expect("[killed, exit code 130 (SIGINT), ")
 	p.expect("bash> ")
 	p.press(ctrlDKey)
 	assert.Equal(t, 130, p.wait())
+}
+
+// The shell has the terminal while this program is stopped, and gives it back in
+// a mode of its own.
+func TestReplTakesTheTerminalBack(t *testing.T) {
+	t.Parallel()
+	p := sitDown(t, program(t, "host-example", "repl"))
+	p.expect("bash> ")
+	mode := func() *term.State {
+		state, err := term.GetState(int(p.terminal.Fd()))
+		require.NoError(t, err)
+		return state
+	}
+	raw := mode()
+	require.NotEqual(t, p.mode, raw)
+	require.NoError(t, p.cmd.Process.Signal(syscall.SIGSTOP))
+	require.NoError(t, term.Restore(int(p.terminal.Fd()), p.mode))
+	require.NoError(t, p.cmd.Process.Signal(syscall.SIGCONT))
+	for until := time.Now().Add(hang); !assert.ObjectsAreEqual(raw, mode()) && time.Now().Before(until); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	assert.Equal(t, raw, mode())
+	p.press(ctrlDKey)
+	assert.Zero(t, p.wait())
 }
 
 // A log on the terminal goes above the prompt, and between a command's lines.

@@ -55,6 +55,7 @@ func TestReplSaysWhatIsWrong(t *testing.T) {
 		{":detach", "no command is running"},
 		{":cd /nowhere", "no such file"},
 		{":cd /dev/null", "is not a directory"},
+		{":cd ~nobody", "/~nobody: no such file"},
 		{":dialect nonsense", "unknown dialect"},
 		{":call bash {}", "choose a dialect first"},
 		{"printf \x00", "NUL byte"},
@@ -81,11 +82,7 @@ func TestReplTakesLinesAsTheyAre(t *testing.T) {
 
 func TestReplSaysThatItCannotWrite(t *testing.T) {
 	t.Parallel()
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Skip("there is no full device:", err)
-	}
-	defer full.Close()
+	full := fullDevice(t)
 	for _, line := range []string{"echo into the void", ":help"} {
 		cmd := program(t, "host-example", "repl")
 		cmd.Stdin, cmd.Stdout = strings.NewReader(line), full

@@ -195,11 +195,7 @@ func TestRunEndsWhatTheCommandLeaves(t *testing.T) {
 
 func TestRunTellsOfOutputThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Skip("there is no /dev/full here:", err)
-	}
-	defer full.Close()
+	full := fullDevice(t)
 	cmd := program(t, "host-example", "run", "echo text")
 	var stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = full, &stderr
@@ -272,6 +268,18 @@ func TestRunQuotesPathsForAShell(t *testing.T) {
 	cmd.Env = append(cmd.Env, "TMPDIR="+folder)
 	r := finish(t, cmd)
 	assert.Contains(t, r.stderr, `tail -f '`+programs+`/it'\''s here`)
+}
+
+// A reader that does not read, such as a stopped pager, does not hold up the end.
+func TestRunEndsWithASignalWhereItsReaderIsStuck(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	r := startHost(t, "run", "head -c 1000000 /dev/zero; echo $$ >"+string(g)+"; "+endless)
+	pid := pidIn(t, g.read(t))
+	require.NoError(t, r.Process.Signal(syscall.SIGTERM))
+	defer time.AfterFunc(hang, func() { _ = r.Process.Kill() }).Stop()
+	assert.Equal(t, 143, r.end(t))
+	gone(t, pid)
 }
 
 func TestRunSaysWhyThereIsNothingToFollow(t *testing.T) {
