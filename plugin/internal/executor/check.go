@@ -30,10 +30,6 @@ func (e *Executor) Check(ctx context.Context, req shared.CheckRequest) (*shared.
 	return j.Result(req.Limits, req.All), nil
 }
 
-// quitWait is how long a waiting Check waits for the end of its job, which
-// Close brings about.
-const quitWait = 2 * time.Second
-
 func (e *Executor) list() (*shared.Result, error) {
 	jobs, err := e.jobs.all()
 	if err != nil {
@@ -45,6 +41,10 @@ func (e *Executor) list() (*shared.Result, error) {
 	}
 	return result, nil
 }
+
+// quitWait is how long a waiting Check waits for the end of its job, which
+// Close brings about.
+const quitWait = 2 * time.Second
 
 // await returns when new output matches pattern, the time is up, ctx ends or
 // the job is over. Without a pattern it returns when bash has ended, too, as
@@ -59,7 +59,7 @@ func (e *Executor) await(ctx context.Context, j *job.Job, wait time.Duration, pa
 	} else if !j.HasToldEnd() {
 		ended = j.Ended()
 	}
-	quit := e.quit
+	quit, late := e.quit, (<-chan time.Time)(nil)
 	for {
 		var stdout, stderr <-chan struct{}
 		if watch != nil {
@@ -76,8 +76,9 @@ func (e *Executor) await(ctx context.Context, j *job.Job, wait time.Duration, pa
 		case <-ctx.Done():
 			return
 		case <-quit: // Close ends the job
-			quit = nil
-			timer.Reset(min(wait, quitWait))
+			quit, late = nil, time.After(quitWait)
+		case <-late:
+			return
 		case <-timer.C:
 			return
 		case <-stdout:

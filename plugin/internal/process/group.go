@@ -87,7 +87,7 @@ func (g *Group) LeftBehind() bool {
 				quiet = 0
 			}
 			// One look may be between one's end and the next one's work.
-			if !relays || quiet > 2 || time.Since(g.ended) > lastWork {
+			if !relays || quiet == 3 || time.Since(g.ended) > lastWork {
 				return true
 			}
 			patience /= 4
@@ -103,13 +103,13 @@ func (g *Group) LeftBehind() bool {
 // about to, and whether one is at work. Who reads from the leader, as in
 // "exec > >(tee log)", was woken by the leader's end, and works until it has
 // written the rest.
-func (g *Group) relays(members []info) (any, busy bool) {
+func (g *Group) relays(members []info) (some, busy bool) {
 	for _, p := range members {
 		if readsPipe(p.pid) || time.Since(g.ended) < execTime && arguments(p.pid) == g.line {
-			any, busy = true, busy || p.busy
+			some, busy = true, busy || p.busy
 		}
 	}
-	return any, busy
+	return some, busy
 }
 
 // Members lists the live processes of the group.
