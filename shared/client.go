@@ -114,6 +114,7 @@ func (c *client) call(ctx context.Context, method string, number uint64, args an
 	r := new(reply)
 	call := c.conn.Go(method, args, r, make(chan *rpc.Call, 1))
 	if err := await(ctx, c, call.Done, number, bound); err != nil {
+		go c.discard(call, r)
 		return nil, err
 	}
 	switch {
@@ -125,6 +126,14 @@ func (c *client) call(ctx context.Context, method string, number uint64, args an
 		return c.fetch(ctx, number, r.Bulk)
 	}
 	return r.Result, nil
+}
+
+// discard takes what a call leaves that nobody waits for any more: the plugin
+// would keep it.
+func (c *client) discard(call *rpc.Call, r *reply) {
+	if <-call.Done; call.Error == nil && r.Bulk != 0 {
+		_, _ = fetchBulk(c.broker, r.Bulk)
+	}
 }
 
 // fetch gets the Result that a call has left on a stream.

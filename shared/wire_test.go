@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -184,6 +185,33 @@ func TestAnImplementationThatIgnoresTheCancel(t *testing.T) {
 	cancel()
 	_, err := c.Execute(ctx, ExecuteRequest{})
 	assert.ErrorIs(t, err, context.Canceled)
+}
+
+// What comes of a call that nobody waits for any more is not kept.
+func TestALargeResultThatNobodyWantsIsDropped(t *testing.T) {
+	answer, freed := make(chan struct{}), make(chan struct{})
+	c := connect(t, &Plugin{Impl: scripted{check: func(context.Context, CheckRequest) (*Result, error) {
+		<-answer
+		r := &Result{Command: strings.Repeat("x", 2*bulkSize)}
+		runtime.AddCleanup(r, func(freed chan struct{}) { close(freed) }, freed)
+		return r, nil
+	}}})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := c.Check(ctx, CheckRequest{})
+	require.ErrorIs(t, err, context.Canceled)
+	close(answer)
+	late := time.After(guard)
+	for {
+		runtime.GC()
+		select {
+		case <-freed:
+			return
+		case <-late:
+			t.Fatal("the plugin keeps it")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }
 
 func TestALargeResultArrivesWhole(t *testing.T) {
