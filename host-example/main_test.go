@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -41,6 +42,13 @@ func awaitSockets() []string {
 }
 
 func testMain(m *testing.M) int {
+	// Under nohup, or in the background of a script, tests are started with
+	// these ignored, and so would the programs be that they send them to.
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig) // the default for what is started
+		}
+	}
 	var err error
 	if programs, err = os.MkdirTemp("", "host-example-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
