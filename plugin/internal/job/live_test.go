@@ -51,6 +51,13 @@ func newCopied(t *testing.T, logs output.LogsConfig, stdout, stderr io.Writer) *
 	return c
 }
 
+// write is a source's write, that waits for it.
+func write(to *track, p []byte) {
+	if free := to.write(p); free != nil {
+		<-free
+	}
+}
+
 // lines returns n bytes of text.
 func lines(n int) []byte { return bytes.Repeat([]byte("0123456789abcde\n"), n/16) }
 
@@ -58,7 +65,7 @@ func lines(n int) []byte { return bytes.Repeat([]byte("0123456789abcde\n"), n/16
 func (c *copied) take(w *stuck, n int) {
 	for taken := 0; taken < n; taken += liveBacklog {
 		w.gate <- struct{}{}
-		c.stdout.write(lines(min(liveBacklog, n-taken)))
+		write(c.stdout, lines(min(liveBacklog, n-taken)))
 		for c.behind() > 0 {
 			<-c.moved
 		}
@@ -97,7 +104,7 @@ func TestLiveKeepsABacklogForASlowReader(t *testing.T) {
 	c := newCopied(t, output.LogsConfig{MaxSessionBytes: 1}, w, nil)
 	text := strings.Repeat("0123456789abcde\n", liveBacklog/16/2)
 	for part := range strings.Lines(text) {
-		c.stdout.write([]byte(part))
+		write(c.stdout, []byte(part))
 	}
 	c.finish(w.gate)
 	assert.Equal(t, text, w.String())
@@ -108,7 +115,7 @@ func TestLiveCountsWhatItLeavesOut(t *testing.T) {
 	c := newCopied(t, output.LogsConfig{MaxSessionBytes: 1}, w, nil)
 	part := bytes.Repeat([]byte("x"), 1<<20)
 	for range 20 {
-		c.stdout.write(part)
+		write(c.stdout, part)
 	}
 	c.finish(w.gate)
 	rest, n := skipped(t, w.String())
@@ -121,8 +128,8 @@ func TestLiveIsBoundedWhateverTheSizeOfTheWrites(t *testing.T) {
 	stdout, stderr := newStuck(), newStuck()
 	c := newCopied(t, output.LogsConfig{MaxSessionBytes: 1}, stdout, stderr)
 	for range liveBacklog / chunkSize {
-		c.stdout.write([]byte("a"))
-		c.stderr.write([]byte("b"))
+		write(c.stdout, []byte("a"))
+		write(c.stderr, []byte("b"))
 	}
 	c.mu.Lock()
 	memory := cap(c.backlog.rest)
@@ -145,9 +152,9 @@ func TestLiveWaitsOnDiskForAReaderThatIsBehind(t *testing.T) {
 	want.Write(lines(2 << 20))
 	for i := range 100 {
 		part := strings.Repeat(fmt.Sprintln("part", i), 12<<10)
-		c.stdout.write([]byte(part))
+		write(c.stdout, []byte(part))
 		want.WriteString(part)
-		c.stderr.write([]byte(part[:i]))
+		write(c.stderr, []byte(part[:i]))
 		wantErrs.WriteString(part[:i])
 	}
 	c.mu.Lock()
@@ -168,7 +175,7 @@ func TestLiveOnDiskIsBounded(t *testing.T) {
 	c := newCopied(t, output.LogsConfig{MaxSessionBytes: 3 << 20}, w, nil)
 	c.take(w, 2<<20)
 	for range 20 {
-		c.stdout.write(make([]byte, 1<<20))
+		write(c.stdout, make([]byte, 1<<20))
 	}
 	c.finish(w.gate)
 	rest, n := skipped(t, w.String())
@@ -188,7 +195,7 @@ func TestLiveReadsTheLog(t *testing.T) {
 			part += "$ " // an unfinished line
 		}
 		want.WriteString(part)
-		c.stdout.write([]byte(part))
+		write(c.stdout, []byte(part))
 	}
 	c.mu.Lock()
 	assert.Zero(t, c.backlog.waiting)
@@ -204,13 +211,13 @@ func TestLiveReadsALogThatIsRemoved(t *testing.T) {
 	c := newCopied(t, output.LogsConfig{}, w, nil)
 	part := bytes.Repeat([]byte("0123456789abcde\n"), 1<<16)
 	for range 20 {
-		c.stdout.write(part)
+		write(c.stdout, part)
 	}
 	path := filepath.Join(c.logs.Folder(), "out.log")
 	require.NoError(t, os.Remove(path))
 	require.NoError(t, syscall.Mkfifo(path, 0o600))
 	for range 20 {
-		c.stdout.write(part)
+		write(c.stdout, part)
 	}
 	c.finish(w.gate)
 	assert.True(t, bytes.Equal(bytes.Repeat(part, 40), w.Bytes()))
@@ -222,7 +229,7 @@ func TestLiveSaysWhatTheLogLost(t *testing.T) {
 	c := newCopied(t, output.LogsConfig{}, w, nil)
 	part := bytes.Repeat([]byte("0123456789abcde\n"), 1<<16)
 	for range 40 {
-		c.stdout.write(part)
+		write(c.stdout, part)
 	}
 	c.stdout.stream.Flush()
 	require.NoError(t, os.Truncate(filepath.Join(c.logs.Folder(), "out.log"), 20<<20))
@@ -247,7 +254,7 @@ func TestLiveReadsALogThatStops(t *testing.T) {
 			write := func(line string) {
 				part := bytes.Repeat([]byte(line), 5000)
 				want.Write(part)
-				c.stdout.write(part)
+				write(c.stdout, part)
 			}
 			for range 200 {
 				write("0123456789abcde\n")
@@ -272,14 +279,14 @@ func TestLiveMarksTheStreamThatLacksSomething(t *testing.T) {
 	w, errs := newStuck(), new(bytes.Buffer)
 	c := newCopied(t, output.LogsConfig{MaxSessionBytes: 1}, w, errs)
 	for range 20 {
-		c.stdout.write(make([]byte, 1<<20))
+		write(c.stdout, make([]byte, 1<<20))
 	}
-	c.stderr.write([]byte("a line\n"))
+	write(c.stderr, []byte("a line\n"))
 	close(w.gate)
 	for c.behind() > 0 {
 		<-c.moved
 	}
-	c.stderr.write([]byte("another\n"))
+	write(c.stderr, []byte("another\n"))
 	c.finish()
 	rest, n := skipped(t, w.String())
 	assert.Equal(t, 20<<20, len(rest)+n)
@@ -301,8 +308,8 @@ func TestLiveGoesOnWithoutAWriterThatFails(t *testing.T) {
 	bad, good := new(broken), new(bytes.Buffer)
 	c := newCopied(t, output.LogsConfig{}, bad, good)
 	for range 3 {
-		c.stdout.write([]byte("out\n"))
-		c.stderr.write([]byte("err\n"))
+		write(c.stdout, []byte("out\n"))
+		write(c.stderr, []byte("err\n"))
 		for c.behind() > 0 {
 			<-c.moved
 		}
@@ -321,7 +328,7 @@ func TestLiveSaysThatTheDiskFailed(t *testing.T) {
 	w := newStuck()
 	c := newCopied(t, output.LogsConfig{MaxBytes: 1}, w, nil)
 	for range 12 {
-		c.stdout.write(make([]byte, 1<<20))
+		write(c.stdout, make([]byte, 1<<20))
 	}
 	files, err := filepath.Glob("/proc/self/fd/*")
 	require.NoError(t, err)
@@ -353,7 +360,7 @@ func TestLiveIsExact(t *testing.T) {
 			}
 			p := piece(r, i > dirtyFrom)
 			want[to].Write(p)
-			to.write(p)
+			write(to, p)
 			switch r.IntN(8) {
 			case 0:
 				out.gate <- struct{}{}
@@ -387,8 +394,8 @@ func TestLiveKnowsHowFarBehindItIs(t *testing.T) {
 	out, errs := newStuck(), newStuck()
 	c := newCopied(t, output.LogsConfig{}, out, errs)
 	for range 40 {
-		c.stdout.write(lines(1 << 20))
-		c.stderr.write(lines(1 << 20))
+		write(c.stdout, lines(1 << 20))
+		write(c.stderr, lines(1 << 20))
 	}
 	assert.GreaterOrEqual(t, c.behind(), int64(79<<20), "one more is with the writer")
 	close(out.gate)

@@ -27,16 +27,23 @@ type source struct {
 	done   chan struct{} // closed at the end of file, or once it is closed
 
 	mu    sync.Mutex // held during a read and what is done with its bytes; guards what follows
-	sink  func([]byte)
+	sink  sink
 	pause func() // called after large reads, when no more is expected at once
 	total int64
 	large bool // the pipe was made larger
 	ahead bool // pause has not been called since a large read
 	eof   bool
+
+	lent *[pipeSize / 4]byte // what the sink has last, until
+	free <-chan struct{}     // this is closed; nil: it has nothing
 }
 
+// sink takes what was read. It may go on using a large chunk until the channel
+// is closed that it returns: nil where it does not.
+type sink func(p []byte) (free <-chan struct{})
+
 // newSource makes a pipe and returns its writing end.
-func newSource(floods *Floods, sink func([]byte), pause func()) (*source, *os.File, error) {
+func newSource(floods *Floods, sink sink, pause func()) (*source, *os.File, error) {
 	read, write, err := pipe()
 	if err != nil {
 		return nil, nil, err
@@ -86,9 +93,19 @@ func (s *source) step(fd int, flood bool) (n int, err error) {
 	return n, err
 }
 
+// reclaim waits for the sink.
+func (s *source) reclaim() {
+	if s.free != nil {
+		<-s.free
+		buffers.Put(s.lent)
+		s.free, s.lent = nil, nil
+	}
+}
+
 // settle calls pause where that is due.
 func (s *source) settle() {
 	s.mu.Lock()
+	s.reclaim()
 	due := s.ahead
 	s.ahead = false
 	s.mu.Unlock()
@@ -116,10 +133,14 @@ func (s *source) turn(fd int, flood bool) {
 // read moves what one read gives to the sink. At the end of file n is 0 and
 // the error nil.
 func (s *source) read(fd int) (n int, err error) {
-	buffer := buffers.Get().(*[pipeSize / 4]byte)
-	defer buffers.Put(buffer)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	buffer := buffers.Get().(*[pipeSize / 4]byte)
+	defer func() {
+		if buffer != s.lent {
+			buffers.Put(buffer)
+		}
+	}()
 	if s.eof {
 		return 0, nil
 	}
@@ -139,7 +160,10 @@ func (s *source) read(fd int) (n int, err error) {
 	}
 	s.total += int64(n)
 	s.ahead = s.ahead || n >= bufferSize
-	s.sink(buffer[:n])
+	s.reclaim()
+	if s.free = s.sink(buffer[:n]); s.free != nil {
+		s.lent = buffer
+	}
 	return n, nil
 }
 

@@ -26,19 +26,23 @@ type track struct {
 	apart    bool  // it will not hold more such
 }
 
-// write takes what was read from the pipe. One at a time may call it.
-func (t *track) write(p []byte) {
+// write takes what was read from the pipe. One at a time may call it, and the
+// next one only when this one's p is free.
+func (t *track) write(p []byte) (free <-chan struct{}) {
 	t.total += int64(len(p))
 	switch copied := t.live == nil || t.to == nil || t.live.put(t, p); {
 	case copied:
 		_, _ = t.stream.Write(p)
-	case t.apart: // the disk and the Stream have it at the same time
+	case t.apart: // it gets to the disk while the Stream has it and more is read
 		stored := make(chan struct{})
 		go func() {
 			defer close(stored)
 			t.live.store(t, p, nil)
 		}()
 		_, _ = t.stream.Write(p)
+		if len(p) >= bufferSize {
+			return stored
+		}
 		<-stored
 	default:
 		_, _ = t.stream.Write(p)
@@ -48,6 +52,7 @@ func (t *track) write(p []byte) {
 		}
 		t.live.store(t, p, log)
 	}
+	return nil
 }
 
 // pause says that no more is expected at once.

@@ -1,0 +1,48 @@
+package job
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A sink that takes its time with what it was given finds it as it was, in
+// order, and has it all before the pause.
+func TestWhatASinkKeepsIsLeftAlone(t *testing.T) {
+	want := make([]byte, 8<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(want)
+	var got []byte
+	kept, pauses := 0, []int{}
+	sink := func(p []byte) <-chan struct{} {
+		if len(p) < bufferSize {
+			got = append(got, p...)
+			return nil
+		}
+		kept++
+		free := make(chan struct{})
+		go func() {
+			defer close(free)
+			time.Sleep(time.Millisecond)
+			got = append(got, p...)
+		}()
+		return free
+	}
+	s, write, err := newSource(NewFloods(0), sink, func() { pauses = append(pauses, len(got)) })
+	require.NoError(t, err)
+	go s.run()
+	go writeAll(write, want)
+	<-s.done
+	assert.True(t, bytes.Equal(want, got))
+	assert.Positive(t, kept, "large chunks")
+	assert.Equal(t, len(want), pauses[len(pauses)-1])
+}
+
+func writeAll(to *os.File, p []byte) {
+	defer to.Close()
+	_, _ = to.Write(p)
+}
