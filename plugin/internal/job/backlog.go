@@ -18,7 +18,7 @@ const (
 	// shown to take in spoolTime. It begins as if it had shown to take trustSize
 	// in trustTime: a stuck reader is not known at once.
 	spoolBacklog = 16 << 20
-	spoolTime    = 10 * time.Second
+	spoolTime    = 30 * time.Second
 	trustSize    = 5 << 20
 	trustTime    = 50 * time.Millisecond
 )

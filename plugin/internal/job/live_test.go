@@ -394,8 +394,8 @@ func TestLiveKnowsHowFarBehindItIs(t *testing.T) {
 	out, errs := newStuck(), newStuck()
 	c := newCopied(t, output.LogsConfig{}, out, errs)
 	for range 40 {
-		write(c.stdout, lines(1 << 20))
-		write(c.stderr, lines(1 << 20))
+		write(c.stdout, lines(1<<20))
+		write(c.stderr, lines(1<<20))
 	}
 	assert.GreaterOrEqual(t, c.behind(), int64(79<<20), "one more is with the writer")
 	close(out.gate)

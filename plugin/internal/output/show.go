@@ -62,7 +62,10 @@ func (s *Stream) needsLog(limits shared.Limits, all bool) bool {
 	defer s.mu.Unlock()
 	from := int64(0)
 	if !all {
-		from = s.fresh(s.shown)
+		if s.isBehind(s.shown) {
+			return true
+		}
+		from = s.fresh(&s.shown)
 	}
 	end := s.tail.end + int64(len(s.line))
 	return limits.Ends > 0 || max(from, end-int64(limits.MaxBytes)-floodChunk) < s.tail.start()
@@ -82,7 +85,7 @@ func (s *Stream) show(limits shared.Limits, all bool) (out shared.Output, less, 
 	defer s.mu.Unlock()
 	from := int64(0)
 	if !all {
-		from = s.fresh(s.shown)
+		from = s.fresh(&s.shown)
 	}
 	end := s.tail.end + int64(len(s.line))
 	out = shared.Output{TotalBytes: end, TotalLines: s.totalLines()}

@@ -116,6 +116,35 @@ func TestStreamShowsEachByteOnce(t *testing.T) {
 	assert.Empty(t, s.Show(defaults, false).Content, "All counts as shown")
 }
 
+// What becomes of a line that was shown is told by the log where the tail has
+// long lost it.
+func TestStreamShowsALineThatWasRewrittenLongAgo(t *testing.T) {
+	everything := shared.Limits{MaxLines: -1, MaxBytes: shared.MaxMaxBytes}
+	noise := strings.Repeat("hay hay hay hay\n", 10_000)
+	for name, c := range map[string]struct{ in, want string }{
+		"rewritten":     {"\r\x1b[Klistening on 3000\n" + noise, "listening on 3000\n" + noise},
+		"made shorter":  {"\r\x1b[Kup\n" + noise, "up\n" + noise},
+		"gone on with":  {" done\n" + noise, " done\n" + noise},
+		"left as it is": {"\n" + noise, "\n" + noise},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newTestStream(t, LogsConfig{}, StreamConfig{})
+			s.Keep()
+			write(t, s, "booting\nloading 50%")
+			assert.Equal(t, "booting\nloading 50%", s.Show(everything, false).Content)
+			found, old := s.Watch(regexp.MustCompile(`\d{4}|up|done`)), s.Watch(regexp.MustCompile(`50%|booting`))
+			write(t, s, c.in)
+			assert.Equal(t, name != "left as it is", found.Match())
+			assert.False(t, old.Match(), "it was shown")
+			out := s.Show(everything, false)
+			assert.True(t, c.want == out.Content, "%.40q", out.Content)
+			assert.False(t, out.Truncated)
+			write(t, s, "more")
+			assert.Equal(t, "more", s.Show(everything, false).Content)
+		})
+	}
+}
+
 func TestStreamThatWasCutNeverShowsTheRest(t *testing.T) {
 	s := newTestStream(t, LogsConfig{}, StreamConfig{})
 	s.Keep()

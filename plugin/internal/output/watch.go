@@ -106,12 +106,15 @@ func (w *Watch) next() (text []byte, fresh int64, more bool) {
 	}
 }
 
-// behind reports whether only the log still has what is at pos.
+// behind reports whether only the log still has what is needed.
 func (w *Watch) behind() bool {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
-	return w.pos < w.s.tail.start()
+	return w.isBehind()
 }
+
+// isBehind is behind, with the stream's mu held.
+func (w *Watch) isBehind() bool { return w.pos < w.s.tail.start() || w.s.isBehind(w.old) }
 
 // look is next, with the log up to date where it is needed. It reports false
 // where it turns out to be needed only now.
@@ -124,11 +127,11 @@ func (w *Watch) look(withLog bool) (text []byte, fresh int64, more, ok bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fresh = s.fresh(w.old)
+	if !withLog && w.isBehind() {
+		return nil, 0, false, false
+	}
+	fresh = s.fresh(&w.old)
 	if w.pos < s.tail.start() {
-		if !withLog {
-			return nil, 0, false, false
-		}
 		if text = s.readLog(w.pos, watchStep); len(text) > utf8.UTFMax {
 			return text, fresh, true, true
 		}
