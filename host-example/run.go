@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,7 +85,7 @@ func (r *runner) json(ctx context.Context, req shared.ExecuteRequest) (int, erro
 	encoder := json.NewEncoder(r.out)
 	encoder.SetIndent("", "  ")
 	_ = encoder.Encode(result) // exitCode tells
-	r.tellLeftover(result)
+	r.tellLeftover(result, r.endLeftover(ctx, result))
 	return r.exitCode(ctx, result)
 }
 
@@ -127,12 +128,10 @@ const quietEnd = time.Second
 // finish ends what the command left running, waits until all output is
 // written, and says what the output does not.
 func (r *runner) finish(ctx context.Context, result *shared.Result) {
-	if len(result.Leftover) > 0 {
-		_, _ = r.client.Kill(context.WithoutCancel(ctx), shared.KillRequest{PID: result.PID, Grace: leftoverGrace}) // else Close does it
-	}
+	left := r.endLeftover(ctx, result)
 	r.out.drain(ctx, quietEnd)
 	r.err.drain(ctx, quietEnd)
-	r.tellLeftover(result)
+	r.tellLeftover(result, left)
 	if r.out.hasSkipped() || r.err.hasSkipped() {
 		tellWhole(r.err, result, "bytes were skipped above")
 	}
@@ -141,9 +140,25 @@ func (r *runner) finish(ctx context.Context, result *shared.Result) {
 	}
 }
 
-func (r *runner) tellLeftover(result *shared.Result) {
+// endLeftover returns what could not be ended.
+func (r *runner) endLeftover(ctx context.Context, result *shared.Result) []shared.Process {
+	if len(result.Leftover) == 0 {
+		return nil
+	}
+	final, err := r.client.Kill(context.WithoutCancel(ctx), shared.KillRequest{PID: result.PID, Grace: leftoverGrace})
+	if err != nil { // Close ends it
+		return nil
+	}
+	return final.Leftover
+}
+
+func (r *runner) tellLeftover(result *shared.Result, left []shared.Process) {
 	for _, p := range result.Leftover {
-		fmt.Fprintf(r.err, "[ended with this program, the command had left it running: %d %s]\n", p.PID, oneLine(p.Command))
+		what := "ended with this program, the command had left it running"
+		if slices.ContainsFunc(left, func(l shared.Process) bool { return l.PID == p.PID }) {
+			what = "could not be ended, it hangs or runs as another user"
+		}
+		fmt.Fprintf(r.err, "[%s: %d %s]\n", what, p.PID, oneLine(p.Command))
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 const (
 	// cancelPatience is how long a call whose context has ended waits for the
 	// plugin's account before it returns the context's error.
-	cancelPatience = 3 * time.Second
+	cancelPatience = 5 * time.Second
 	// answerPatience is how long a plugin may take beyond what a request
 	// allows before it counts as gone; one whose process is stopped may only
 	// take stoppedPatience.

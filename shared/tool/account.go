@@ -91,6 +91,9 @@ func over(r *shared.Result) bool {
 	return r.Status != shared.StatusRunning && len(r.Leftover) == 0
 }
 
+// unstoppable is why a process outlives SIGKILL.
+const unstoppable = "the system does not let it end (it hangs, or runs as another user)"
+
 // leftover names the processes that a command left running, within bounds.
 func leftover(ps []shared.Process) string {
 	const most = 10

@@ -87,7 +87,7 @@ func (d *bashID) run(ctx context.Context, args arguments, live io.Writer) Answer
 		text := state(id, r, streams(r)) + "\n\nUse bash_output with this bash_id to read its output, kill_bash to terminate it."
 		stuck := req.Mode != shared.ModeBackground
 		if stuck {
-			text = "[Command was sent SIGKILL, but the system does not let it end.]\n\n" + text
+			text = "[Command was sent SIGKILL, but " + unstoppable + ".]\n\n" + text
 		}
 		return Answer{Text: text, IsError: stuck, Result: r, ID: id}
 	}
@@ -116,7 +116,11 @@ func (d *bashID) kill(ctx context.Context, args arguments, _ io.Writer) Answer {
 		text := fmt.Sprintf("Process %s had already ended.\n", id) + state(id, seen, streams(seen))
 		return Answer{Text: text, Result: seen, ID: id}
 	}
-	final, err := d.tasks.kill(ctx, id, shared.Limits{})
+	var final *shared.Result
+	whole, err := d.tasks.check(ctx, id, shared.CheckRequest{All: true})
+	if err == nil {
+		final, err = d.tasks.kill(ctx, id, shared.Limits{})
+	}
 	if errors.Is(err, shared.ErrNotFound) { // another call was faster
 		return Answer{Text: fmt.Sprintf("Process %s is not running any more.", id), ID: id}
 	}
@@ -124,11 +128,13 @@ func (d *bashID) kill(ctx context.Context, args arguments, _ io.Writer) Answer {
 		return d.failed(id, err)
 	}
 	r := *final
-	r.Stdout, r.Stderr = since(seen.Stdout, final.Stdout), since(seen.Stderr, final.Stderr)
-	d.tasks.remember(id, withoutOutput(r))
+	r.Stdout = since(seen.Stdout, whole.Stdout, final.Stdout)
+	r.Stderr = since(seen.Stderr, whole.Stderr, final.Stderr)
 	text := fmt.Sprintf("Process %s terminated.\n", id)
-	if !over(final) {
-		text = fmt.Sprintf("Process %s was sent SIGKILL, but the system does not let it end.\n", id)
+	if over(final) {
+		d.tasks.remember(id, withoutOutput(r))
+	} else {
+		text = fmt.Sprintf("Process %s was sent SIGKILL, but %s.\n", id, unstoppable)
 	}
 	return Answer{Text: text + state(id, &r, streams(&r)), IsError: !over(final), Result: &r, ID: id}
 }
@@ -152,18 +158,28 @@ func state(id string, r *shared.Result, body string) string {
 	return strings.TrimSuffix(b.String(), "\n") + omissions(r)
 }
 
-// since is what a final account of a stream shows beyond what was seen, after
-// that: all that had not been seen before.
-func since(seen, final shared.Output) shared.Output {
-	fresh := int(max(0, final.TotalBytes-seen.TotalBytes))
-	if fresh > len(final.Content) {
+// since is what a final account of a stream shows of what had not been seen
+// before seen. That may begin within a line, as the whole account had it: if that
+// was rewritten, all of it is new.
+func since(seen, whole, final shared.Output) shared.Output {
+	begin := final.TotalBytes - int64(len(final.Content))
+	from := seen.TotalBytes - int64(len(seen.Content))
+	if at := int(from - whole.TotalBytes + int64(len(whole.Content))); at >= 0 && at <= len(whole.Content) {
+		line := whole.Content[strings.LastIndexByte(whole.Content[:at], '\n')+1 : at]
+		if first := from - int64(len(line)) - begin; first >= 0 && !strings.HasPrefix(final.Content[min(int(first), len(final.Content)):], line) {
+			from -= int64(len(line))
+		}
+	}
+	if from < begin {
 		return final
 	}
 	out := final
-	out.Content = seen.Content + strings.ToValidUTF8(final.Content[len(final.Content)-fresh:], "")
+	out.Content = strings.ToValidUTF8(final.Content[min(int(from-begin), len(final.Content)):], "")
 	out.Truncated, out.TruncatedBy, out.LastLinePartial = seen.Truncated, seen.TruncatedBy, seen.LastLinePartial
-	out.OutputBytes = len(out.Content)
-	out.OutputLines = strings.Count(strings.TrimSuffix(out.Content, "\n"), "\n") + 1
+	out.OutputBytes, out.OutputLines = len(out.Content), strings.Count(out.Content, "\n")
+	if out.Content != "" && !strings.HasSuffix(out.Content, "\n") {
+		out.OutputLines++
+	}
 	return out
 }
 

@@ -291,6 +291,35 @@ func TestBashIDReachesWhatACommandLeftRunning(t *testing.T) {
 	awaitDeath(t, child.PID)
 }
 
+// A process that is ended may rewrite the line that it was writing.
+func TestBashIDKillShowsTheLastWords(t *testing.T) {
+	for name, c := range map[string]struct {
+		last, want string
+		read       bool // the line was read before
+	}{
+		"rewritten":            {`\r\e[Kcheckpoint saved\n`, "stdout:\nready\ncheckpoint saved", false},
+		"rewritten after read": {`\r\e[Kcheckpoint saved\n`, "stdout:\ncheckpoint saved", true},
+		"grown":                {`\rstep 99%% aborted`, "stdout:\nready\nstep 99% aborted", false},
+		"grown after read":     {`\rstep 99%% aborted`, "stdout:\nstep 99% aborted", true},
+		"appended after read":  {` aborted`, "stdout:\n aborted", true},
+		"silent":               {``, "stdout:\nready\nstep 50%", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAgent(t, tool.BashID)
+			door := a.door("written")
+			started := a.start(`exec 2>/dev/null; trap 'printf "` + c.last + `"; exit 1' TERM; printf 'ready\nstep 50%%'; read <written; while :; do sleep 0.01; done`)
+			door()
+			if c.read {
+				assert.Contains(t, a.output(started.ID).Text, "\nready\nstep 50%")
+			}
+			text := a.kill(started.ID).Text
+			_, shown, _ := strings.Cut(text, "exit code: 1\n\n")
+			assert.Equal(t, c.want, shown, text)
+			assert.Contains(t, a.output(started.ID).Text, "(no new output)")
+		})
+	}
+}
+
 func TestBashIDBackgroundTimeout(t *testing.T) {
 	a := newAgent(t, tool.BashID)
 	answer := a.run(args{"command": forever, "run_in_background": true, "timeout": 100})

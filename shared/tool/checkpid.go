@@ -123,7 +123,7 @@ func (d checkPID) killPID(ctx context.Context, pid int) Answer {
 	head := fmt.Sprintf("Process %d killed.", pid)
 	switch {
 	case !over(r):
-		head = fmt.Sprintf("Process %d was sent SIGKILL, but the system does not let it end.", pid)
+		head = fmt.Sprintf("Process %d was sent SIGKILL, but %s.", pid, unstoppable)
 	case r.Status != shared.StatusKilled:
 		head = fmt.Sprintf("Process %d had exited with code %s; nothing that it started is running any more.", pid, exitCode(r))
 	}

@@ -107,7 +107,7 @@ func verdict(r *shared.Result, timeout time.Duration) string {
 	case r.Status == shared.StatusFailed:
 		return fmt.Sprintf("[command failed: exit code %s]", exitCode(r))
 	case r.Status == shared.StatusRunning:
-		return fmt.Sprintf("[command was sent SIGKILL, but the system does not let it end: pid %d]", r.PID)
+		return fmt.Sprintf("[command was sent SIGKILL, but %s: pid %d]", unstoppable, r.PID)
 	case r.Status != shared.StatusKilled:
 		return ""
 	case r.PID == 0:

@@ -209,13 +209,15 @@ func (d *taskID) kill(ctx context.Context, args arguments, _ io.Writer) Answer {
 		return Answer{Text: text, IsError: true, Result: r, ID: id}
 	}
 	r, err = d.tasks.kill(ctx, id, taskFinalLimits)
-	if err == nil {
-		d.tasks.remember(id, r)
-	}
-	if err != nil || !over(r) {
+	switch {
+	case err != nil:
 		text := fmt.Sprintf("Failed to terminate task %s. Process may have already exited.", id)
-		return Answer{Text: text, IsError: true, Result: r, Err: err, ID: id}
+		return Answer{Text: text, IsError: true, Err: err, ID: id}
+	case !over(r):
+		text := fmt.Sprintf("Failed to terminate task %s: it was sent SIGKILL, but %s.", id, unstoppable)
+		return Answer{Text: text, IsError: true, Result: r, ID: id}
 	}
+	d.tasks.remember(id, r)
 	return Answer{Text: fmt.Sprintf("Successfully terminated task %s (%s)", id, shorten(r.Command, maxCommand)), Result: r, ID: id}
 }
 

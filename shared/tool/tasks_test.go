@@ -129,12 +129,17 @@ func TestTheJobsOfACrashedPluginAreLost(t *testing.T) {
 }
 
 func TestAStuckProcessIsAnError(t *testing.T) {
-	bash := jobs(counter())
-	bash.kill = bash.check2()
-	a := newAgentOver(t, tool.BashID, bash)
-	answer := a.kill(a.run(startArgs).ID)
-	assert.True(t, answer.IsError)
-	assert.Contains(t, answer.Text, "was sent SIGKILL, but the system does not let it end.\n")
+	for dialect, key := range map[tool.Dialect]string{tool.TaskID: "task_id", tool.BashID: "bash_id"} {
+		bash := jobs(counter())
+		bash.kill = bash.check2()
+		a := newAgentOver(t, dialect, bash)
+		id := a.run(startArgs).ID
+		answer := a.use("kill_bash", args{key: id})
+		assert.True(t, answer.IsError)
+		assert.Contains(t, answer.Text, "was sent SIGKILL, but the system does not let it end (it hangs, or runs as another user).")
+		bash.check = func(context.Context, shared.CheckRequest) (*shared.Result, error) { return nil, errors.New("asked") }
+		assert.ErrorContains(t, a.use("bash_output", args{key: id}).Err, "asked", "it may have ended since")
+	}
 }
 
 // check2 kills without success.

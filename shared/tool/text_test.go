@@ -130,7 +130,7 @@ func TestTextOfCheckPIDKill(t *testing.T) {
 		{"finished", shared.Result{PID: 7, Status: shared.StatusFailed, ExitCode: 3, Stdout: logged},
 			"[Process 7 had exited with code 3; nothing that it started is running any more.\n\nstdout:\nout\n\nFull output: /log/1.stdout.log]", false},
 		{"stuck", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1},
-			"[Process 7 was sent SIGKILL, but the system does not let it end.]", true},
+			"[Process 7 was sent SIGKILL, but the system does not let it end (it hangs, or runs as another user).]", true},
 	})
 }
 
@@ -157,7 +157,7 @@ func TestTextOfMode(t *testing.T) {
 		{"session closed", killed(shared.CauseClose), "[command killed: the session was closed]\nout\n", true},
 		{"killed by the host", killed(shared.CauseKill), "[command killed]\nout\n", true},
 		{"not started", shared.Result{Status: shared.StatusKilled, Cause: shared.CauseCancel, ExitCode: -1}, "[command cancelled before it was started: nothing was run]", true},
-		{"stuck", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1, Stdout: small}, "[command was sent SIGKILL, but the system does not let it end: pid 7]\nout\n", true},
+		{"stuck", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1, Stdout: small}, "[command was sent SIGKILL, but the system does not let it end (it hangs, or runs as another user): pid 7]\nout\n", true},
 	})
 	asks(t, tool.Mode, args{"mode": "background"}, []text{
 		{"background", shared.Result{PID: 7, Status: shared.StatusRunning, Stdout: broke(small, "", "disk full")},
@@ -199,7 +199,7 @@ func TestTextOfTaskIDOutput(t *testing.T) {
 	answer := tools.Call(t.Context(), tool.Call{Name: "bash_output", Arguments: []byte(`{"task_id":"` + id + `"}`)})
 	assert.Equal(t, "Command: x\nStatus: failed\nPID: 7\nCreated: 2025-01-27T10:00:00.005Z\n\nOutput:\nb\nc\n\nStderr:\nout\n[stdout: Showing last 2 of 8500 lines. Full output: /log/1.stdout.log]\n\nExit Code: 3\nBackground PIDs: 8, 9", answer.Text)
 	answer = tools.Call(t.Context(), tool.Call{Name: "kill_bash", Arguments: []byte(`{"task_id":"` + id + `"}`)})
-	assert.Equal(t, "Failed to terminate task "+id+". Process may have already exited.", answer.Text)
+	assert.Equal(t, "Failed to terminate task "+id+": it was sent SIGKILL, but the system does not let it end (it hangs, or runs as another user).", answer.Text)
 }
 
 func TestTextOfBashID(t *testing.T) {
@@ -214,7 +214,7 @@ func TestTextOfBashID(t *testing.T) {
 			"[Command timed out after 60s and was killed.]\n\nstdout:\nout\n\nexit code: 143 (SIGTERM)", true},
 		{"not started", shared.Result{Status: shared.StatusKilled, Cause: shared.CauseCancel, ExitCode: -1}, "[Command cancelled before it was started: nothing was run.]", true},
 		{"stuck", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1, Stdout: small},
-			"[Command was sent SIGKILL, but the system does not let it end.]\n\nbash_id: <id>\nstatus: running\n\nstdout:\nout\n\nUse bash_output with this bash_id to read its output, kill_bash to terminate it.", true},
+			"[Command was sent SIGKILL, but the system does not let it end (it hangs, or runs as another user).]\n\nbash_id: <id>\nstatus: running\n\nstdout:\nout\n\nUse bash_output with this bash_id to read its output, kill_bash to terminate it.", true},
 	})
 	asks(t, tool.BashID, args{"run_in_background": true}, []text{
 		{"background", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1, Stdout: logged},

@@ -108,7 +108,9 @@ func (e *Executor) kill(j *job.Job, req shared.KillRequest) *shared.Result {
 		j.End(shared.CauseKill, req.Signal, req.Grace)
 	}
 	result := j.Result(req.Limits, true)
-	e.jobs.forget(j)
+	if !j.Running() { // else the system does not let it end: it stays within reach
+		e.jobs.forget(j)
+	}
 	return result
 }
 

@@ -44,10 +44,23 @@ func still(p info) bool {
 }
 
 // sendByPID signals a process where there is no safer way.
-func sendByPID(p info, sig syscall.Signal) {
-	if still(p) {
-		_ = syscall.Kill(p.pid, sig)
+func sendByPID(p info, sig syscall.Signal) error {
+	if !still(p) {
+		return nil
 	}
+	return syscall.Kill(p.pid, sig)
+}
+
+// killEach kills processes and reports whether there are some, none of which
+// the system lets this one signal: they are another user's.
+func killEach(ps []info) (denied bool) {
+	denied = len(ps) > 0
+	for _, p := range ps {
+		if send(p, syscall.SIGKILL) != syscall.EPERM {
+			denied = false
+		}
+	}
+	return denied
 }
 
 // pollStill waits for a process's end where nothing tells of it.

@@ -22,4 +22,4 @@ func hasEnded(pid int) bool {
 func awaitExit(p info) { pollStill(p) }
 
 // send signals a process, if it is still the one that p tells of.
-func send(p info, sig syscall.Signal) { sendByPID(p, sig) }
+func send(p info, sig syscall.Signal) error { return sendByPID(p, sig) }

@@ -68,14 +68,14 @@ func pollExit(pidfd int) {
 }
 
 // send signals a process, if it is still the one that p tells of.
-func send(p info, sig syscall.Signal) {
+func send(p info, sig syscall.Signal) error {
 	pidfd, err := unix.PidfdOpen(p.pid, 0)
 	if err != nil {
-		sendByPID(p, sig)
-		return
+		return sendByPID(p, sig)
 	}
 	defer unix.Close(pidfd)
-	if still(p) {
-		_ = unix.PidfdSendSignal(pidfd, sig, nil, 0)
+	if !still(p) {
+		return nil
 	}
+	return unix.PidfdSendSignal(pidfd, sig, nil, 0)
 }

@@ -121,6 +121,9 @@ func (g *Group) Members() []Info {
 	}
 	var members []Info
 	for _, p := range g.table.members(g) {
+		if p.ending {
+			continue
+		}
 		if line := g.commandLine(p.pid); line != "" { // it has ended since
 			members = append(members, Info{p.pid, line})
 		}
@@ -180,9 +183,13 @@ func sendGroups(ps []info, plugin int, sig syscall.Signal) {
 // hang in the kernel.
 const killPatience = 3 * time.Second
 
+// deniedRounds is after how many rounds in which only processes of other users
+// were found End gives up.
+const deniedRounds = 5
+
 // End ends the whole group: sig, then after grace SIGKILL until nothing is
-// left. It reports whether that is so; only a process that hangs in the kernel
-// outlives it.
+// left. It reports whether that is so; only a process that hangs in the kernel,
+// or is another user's, outlives it.
 func (g *Group) End(sig syscall.Signal, grace time.Duration) bool {
 	if sig != syscall.SIGKILL {
 		g.Signal(sig)
@@ -190,8 +197,11 @@ func (g *Group) End(sig syscall.Signal, grace time.Duration) bool {
 			return true
 		}
 	}
-	for deadline := time.Now().Add(killPatience); time.Now().Before(deadline); {
-		g.kill()
+	denied := 0
+	for deadline := time.Now().Add(killPatience); denied < deniedRounds && time.Now().Before(deadline); {
+		if denied++; !g.kill() {
+			denied = 0
+		}
 		for range 10 { // what forked meanwhile is killed in the next rounds
 			if g.goneWithin(time.Millisecond) {
 				return true
@@ -202,21 +212,16 @@ func (g *Group) End(sig syscall.Signal, grace time.Duration) bool {
 	return false
 }
 
-func (g *Group) kill() {
+// kill reports whether only processes of other users are left.
+func (g *Group) kill() (denied bool) {
 	members := g.table.members(g)
 	sendGroups(members, syscall.Getpgrp(), syscall.SIGKILL)
-	for _, p := range members { // one may have moved
-		send(p, syscall.SIGKILL)
-	}
+	return killEach(members) // one may have moved
 }
 
 // killOrphans is kill for those that lost their parents. It is quick, for
 // processes that fork and end faster than kill can look.
-func (g *Group) killOrphans() {
-	for _, p := range g.table.orphansOf(g) {
-		send(p, syscall.SIGKILL)
-	}
-}
+func (g *Group) killOrphans() { killEach(g.table.orphansOf(g)) }
 
 func (g *Group) goneWithin(d time.Duration) bool {
 	timer := time.NewTimer(d)

@@ -113,7 +113,7 @@ func (o *orders) watchHost() {
 		return
 	}
 	time.Sleep(hostPatience)
-	send(plugin, syscall.SIGKILL)
+	_ = send(plugin, syscall.SIGKILL)
 }
 
 // endAll kills until several looks in a row find nothing of the session.
@@ -125,8 +125,7 @@ func (o *orders) endAll(record *Record) {
 		}
 		found := o.find(record)
 		sendGroups(found, o.Group, syscall.SIGKILL)
-		for _, p := range found {
-			send(p, syscall.SIGKILL)
+		if len(found) > 0 && !killEach(found) {
 			clean = -1
 		}
 	}

@@ -33,6 +33,10 @@ func TestMain(m *testing.M) {
 		runDoomed()
 	case os.Getenv(headlessEnv) != "":
 		runHeadless()
+	case os.Getenv(sudoEnv) != "":
+		runSudo()
+	case os.Getenv(deniedEnv) != "":
+		runDenied()
 	default:
 		os.Exit(run(m))
 	}

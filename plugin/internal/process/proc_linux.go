@@ -25,6 +25,8 @@ func clock() uint64 {
 	return uint64(now.Nano()) / clockTick
 }
 
+const exiting = 0x4 // among the flags of a thread: the kernel's PF_EXITING
+
 var errStat = errors.New("unknown format of /proc/PID/stat")
 
 // stat reads one process. A command name may hold anything, a parenthesis too:
@@ -40,7 +42,9 @@ func stat(pid int) (info, error) {
 		return info{}, errStat
 	}
 	ended := fields[0] == "Z" || fields[0] == "X" // its first thread; others may go on
-	p := info{pid: pid, dead: ended && (fields[17] == "0" || fields[17] == "1"), busy: fields[0] == "R" || fields[0] == "D"}
+	alone := fields[17] == "0" || fields[17] == "1"
+	flags, _ := strconv.ParseUint(fields[6], 10, 64)
+	p := info{pid: pid, dead: ended && alone, ending: flags&exiting != 0 && alone, busy: fields[0] == "R" || fields[0] == "D"}
 	for i, field := range []*int{&p.ppid, &p.pgrp, &p.session} {
 		if *field, err = strconv.Atoi(fields[1+i]); err != nil {
 			return info{}, errStat

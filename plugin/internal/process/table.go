@@ -244,7 +244,8 @@ func (t *Table) Close() bool {
 
 // killStrays ends the orphans of no group.
 func (t *Table) killStrays() bool {
-	for deadline := time.Now().Add(killPatience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	denied := 0
+	for deadline := time.Now().Add(killPatience); denied < deniedRounds && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		t.Sweep()
 		t.mu.Lock()
 		tree := newTree(nil)
@@ -258,8 +259,8 @@ func (t *Table) killStrays() bool {
 		if len(tree.taken) == 0 {
 			return true
 		}
-		for _, p := range tree.taken {
-			send(p, syscall.SIGKILL)
+		if denied++; !killEach(tree.taken) {
+			denied = 0
 		}
 	}
 	return false

@@ -5,6 +5,7 @@ type info struct {
 	pid, ppid, pgrp, session int
 	start                    uint64 // with the pid it names a process for good
 	dead                     bool   // it has ended and waits to be reaped
+	ending                   bool   // it is about to be dead; false where the system does not tell
 	busy                     bool   // it is at work; false where the system does not tell
 }
 
