@@ -47,6 +47,7 @@ const (
 	// ModeTerminate waits; at Timeout the command is killed.
 	ModeTerminate Mode = "terminate"
 	// ModeBackground does not wait; at Timeout, if any, the command is killed.
+	// The Result shows no output of a command that runs: Check does.
 	ModeBackground Mode = "background"
 	// ModeAuto is ModeTerminate, but a development command (npm, go, make,
 	// docker, pytest, …) that has run for 2 s and has written output becomes a

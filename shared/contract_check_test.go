@@ -1,6 +1,7 @@
 package shared_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -271,6 +272,35 @@ func TestCheckByManyAtOnce(t *testing.T) {
 		}
 	}
 	assert.Equal(t, "go\n", shown.String(), "each byte once, to one of them")
+}
+
+// However much there is to look through, a wait ends when it is over or given up,
+// and calls beside it go on.
+func TestCheckWaitsEndAmidAFlood(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	plugin := bash.PluginPID()
+	pid := background(t, bash, "yes 'a line of a build log that does not say much' | head -c 250000000; "+forever).PID
+	awaitText(t, bash, pid, "a line")
+	const pattern = `(?i)error: |(\S{1,100} ){1,9}zzz|ready in \d+`
+	var waits []<-chan outcome
+	for range 3 {
+		waits = append(waits, start(func() (*shared.Result, error) {
+			return bash.Check(t.Context(), shared.CheckRequest{PID: pid, Wait: soon, WaitFor: pattern})
+		}))
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	waits = append(waits, start(func() (*shared.Result, error) {
+		return bash.Check(cancelled, shared.CheckRequest{PID: pid, Wait: 1000 * hang, WaitFor: pattern})
+	}))
+	assert.Equal(t, "beside\n", run(t, bash, "echo beside").Stdout.Content)
+	cancel()
+	for _, wait := range waits {
+		done := await(t, wait)
+		require.NoError(t, done.err)
+		assert.Equal(t, shared.StatusRunning, done.result.Status)
+	}
+	assert.Equal(t, plugin, bash.PluginPID())
 }
 
 func TestCheckWaitsEndWithAKill(t *testing.T) {

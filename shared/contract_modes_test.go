@@ -110,6 +110,19 @@ func TestModeBackgroundDoesNotWait(t *testing.T) {
 	assert.Equal(t, "done\n", r.Stdout.Content)
 }
 
+// What is written before Execute returns is there for the next call to wait for.
+func TestModeBackgroundLeavesOutputToCheck(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	for range 100 {
+		server := execute(t, bash, shared.ExecuteRequest{Command: "echo listening on :8080; exec " + forever, Mode: shared.ModeBackground})
+		assert.Empty(t, server.Stdout.Content)
+		r := check(t, bash, shared.CheckRequest{PID: server.PID, Wait: hang, WaitFor: "listening on"})
+		require.Equal(t, "listening on :8080\n", r.Stdout.Content)
+		kill(t, bash, server.PID)
+	}
+}
+
 func TestModeBackgroundAtItsTimeout(t *testing.T) {
 	t.Parallel()
 	bash := launch(t)

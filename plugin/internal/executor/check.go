@@ -46,43 +46,68 @@ func (e *Executor) list() (*shared.Result, error) {
 // Close brings about.
 const quitWait = 2 * time.Second
 
+// maxLooks is how many waiters look through output at a time, each at a part
+// of it: a call that comes meanwhile waits for no more than these.
+const maxLooks = 2
+
 // await returns when new output matches pattern, the time is up, ctx ends or
 // the job is over. Without a pattern it returns when bash has ended, too, as
 // long as no Result has told so: the next call waits for what bash left behind.
 func (e *Executor) await(ctx context.Context, j *job.Job, wait time.Duration, pattern *regexp.Regexp) {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	var watch *job.Watch
-	var ended <-chan struct{}
-	if pattern != nil {
-		watch = j.Watch(pattern)
-	} else if !j.HasToldEnd() {
-		ended = j.Ended()
-	}
-	quit, late := e.quit, (<-chan time.Time)(nil)
-	for {
-		var stdout, stderr <-chan struct{}
-		if watch != nil {
-			stdout, stderr = j.OutputChanged()
-			if watch.Match() {
-				return
-			}
+	w := waiter{ctx: ctx, job: j, timer: time.NewTimer(wait), quit: e.quit}
+	defer w.timer.Stop()
+	if pattern == nil {
+		if !j.HasToldEnd() {
+			w.ended = j.Ended()
 		}
+		w.until(nil, nil, nil)
+		return
+	}
+	for watch := j.Watch(pattern); w.until(e.looks, nil, nil); {
+		stdout, stderr := j.OutputChanged()
+		start := time.Now()
+		found, more := watch.Match()
+		e.looks <- struct{}{}
+		// Half of the time is for others, however much is written.
+		if found || !w.until(nil, nil, time.After(time.Since(start))) || !more && !w.until(stdout, stderr, nil) {
+			return
+		}
+	}
+}
+
+// waiter is what may end a Check's wait.
+type waiter struct {
+	ctx   context.Context
+	job   *job.Job
+	ended <-chan struct{} // nil: never
+	timer *time.Timer
+	quit  <-chan struct{} // Close begins
+	late  <-chan time.Time
+}
+
+// until waits for one of the channels, and reports whether that came before the
+// end of the wait.
+func (w *waiter) until(a, b <-chan struct{}, c <-chan time.Time) bool {
+	for {
 		select {
-		case <-j.Over():
-			return
-		case <-ended:
-			return
-		case <-ctx.Done():
-			return
-		case <-quit: // Close ends the job
-			quit, late = nil, time.After(quitWait)
-		case <-late:
-			return
-		case <-timer.C:
-			return
-		case <-stdout:
-		case <-stderr:
+		case <-w.job.Over():
+			return false
+		case <-w.ended:
+			return false
+		case <-w.ctx.Done():
+			return false
+		case <-w.timer.C:
+			return false
+		case <-w.late:
+			return false
+		case <-w.quit: // Close ends the job
+			w.quit, w.late = nil, time.After(quitWait)
+		case <-a:
+			return true
+		case <-b:
+			return true
+		case <-c:
+			return true
 		}
 	}
 }

@@ -31,6 +31,7 @@ type Executor struct {
 	start  job.Starter
 	log    hclog.Logger
 	jobs   registry
+	looks  chan struct{} // a token for each waiter that may look through output now
 	quit   chan struct{} // closed by Close
 	close  sync.Once
 	wg     sync.WaitGroup // the goroutines that outlive their call
@@ -59,6 +60,7 @@ func New(cfg Config) (*Executor, error) {
 		table:  process.NewTable(cfg.Record),
 		start:  cfg.Start,
 		log:    cfg.Logger,
+		looks:  make(chan struct{}, maxLooks),
 		quit:   make(chan struct{}),
 		floods: job.NewFloods(cfg.Processors),
 	}
@@ -69,6 +71,9 @@ func New(cfg Config) (*Executor, error) {
 		e.log = hclog.NewNullLogger()
 	}
 	e.jobs.init()
+	for range maxLooks {
+		e.looks <- struct{}{}
+	}
 	e.wg.Go(func() { output.Sweep(cfg.Logs.Dir) })
 	e.wg.Go(e.sweep)
 	return e, nil
@@ -182,7 +187,7 @@ func startError(err error, bash, dir string) error {
 func (e *Executor) attend(ctx context.Context, j *job.Job, req shared.ExecuteRequest) *shared.Result {
 	if req.Mode == shared.ModeBackground {
 		e.limit(j, req.Timeout)
-		return e.detach(j, req.Limits)
+		return e.background(j, req.Limits)
 	}
 	timer := time.NewTimer(req.Timeout)
 	defer timer.Stop()
@@ -218,6 +223,17 @@ func (e *Executor) stop(j *job.Job, cause shared.Cause) {
 func (e *Executor) detach(j *job.Job, limits shared.Limits) *shared.Result {
 	j.Keep()
 	e.jobs.add(j)
+	return j.Result(limits, false)
+}
+
+// background is detach for a job that nobody waited for. What it has written by
+// chance already is left to Check, which may wait for it.
+func (e *Executor) background(j *job.Job, limits shared.Limits) *shared.Result {
+	j.Keep()
+	e.jobs.add(j)
+	if j.Running() {
+		return j.Outline()
+	}
 	return j.Result(limits, false)
 }
 

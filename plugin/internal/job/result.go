@@ -13,13 +13,20 @@ import (
 // Result accounts for the job: all output so far, or only what no Result has
 // shown. Either counts as shown.
 func (j *Job) Result(limits shared.Limits, all bool) *shared.Result {
+	return j.account(func(s *output.Stream) shared.Output { return s.Show(limits, all) })
+}
+
+// Outline is a Result that shows no output.
+func (j *Job) Outline() *shared.Result { return j.account((*output.Stream).Outline) }
+
+func (j *Job) account(show func(*output.Stream) shared.Output) *shared.Result {
 	r := j.Summary()
 	if r.Status != shared.StatusRunning {
 		j.toldEnd.Store(true)
 	}
-	r.Stdout = j.stdout.Show(limits, all)
+	r.Stdout = show(j.stdout)
 	if j.stderr != nil {
-		r.Stderr = j.stderr.Show(limits, all)
+		r.Stderr = show(j.stderr)
 	}
 	return r
 }
@@ -99,9 +106,14 @@ func (j *Job) Watch(re *regexp.Regexp) *Watch {
 	return w
 }
 
-// Match looks at what has come since the last call.
-func (w *Watch) Match() bool {
-	return slices.ContainsFunc(w.streams, (*output.Watch).Match)
+// Match looks at what has come since the last call or, where that is much, at
+// the next part of it: then it reports that there is more.
+func (w *Watch) Match() (found, more bool) {
+	for _, s := range w.streams {
+		hit, rest := s.Match()
+		found, more = found || hit, more || rest
+	}
+	return found, more
 }
 
 // Log describes the job for a log line, without its output.

@@ -41,6 +41,15 @@ func (s *Stream) Show(limits shared.Limits, all bool) shared.Output {
 	return out
 }
 
+// Outline is Show without content: nothing counts as shown.
+func (s *Stream) Outline() shared.Output {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := shared.Output{TotalBytes: s.tail.end + int64(len(s.line)), TotalLines: s.totalLines()}
+	s.describe(&out)
+	return out
+}
+
 // complete makes the log that a Result names hold everything. in is held.
 func (s *Stream) complete(out *shared.Output) {
 	s.keep()

@@ -34,37 +34,49 @@ func (s *Stream) Watch(re *regexp.Regexp) *Watch {
 	return &Watch{s: s, re: re, old: s.shown, pos: s.shown.pos}
 }
 
-// Match looks through what has come since the last call.
-func (w *Watch) Match() bool {
-	for {
-		text, fresh, more := w.next()
-		now := len(text)
-		if more {
-			now = cutLine(text)
-		}
-		if w.matches(text, now, fresh) {
-			return true
-		}
-		w.advance(text[:now], more)
-		if !more {
-			return false
-		}
+// Match looks through what has come since the last call, or through the next
+// watchStep of it: then it reports that there is more.
+func (w *Watch) Match() (found, more bool) {
+	text, fresh, more := w.next()
+	now := len(text)
+	if more {
+		now = cutLine(text)
 	}
+	if w.matches(text, now, fresh) {
+		return true, more
+	}
+	w.advance(text[:now], more)
+	return false, more
 }
 
 // matches looks at the first n bytes of text.
 func (w *Watch) matches(text []byte, n int, fresh int64) bool {
 	subject := append(bytes.Clone(w.before), text[:n]...)
+	end := len(subject)
 	if n < len(text) {
 		_, size := utf8.DecodeRune(text[n:])
 		subject = append(append(subject, text[n:n+size]...), beyond...)
 	}
-	for _, m := range w.re.FindAllIndex(subject, -1) {
-		if m[0] >= len(w.before) && w.pos+int64(m[1]-len(w.before)) > fresh {
-			return true
-		}
+	found, unsure := w.search(subject, end, fresh)
+	if unsure && !found { // what took in beyond may do without
+		found, _ = w.search(subject[:end], end, fresh)
 	}
-	return false
+	return found
+}
+
+// search looks for a match in subject that ends where the text does, or before.
+// unsure is whether one ends behind that.
+func (w *Watch) search(subject []byte, end int, fresh int64) (found, unsure bool) {
+	for _, m := range w.re.FindAllIndex(subject, -1) {
+		if m[0] < len(w.before) || w.pos+int64(m[1]-len(w.before)) <= fresh {
+			continue
+		}
+		if m[1] <= end {
+			return true, unsure
+		}
+		unsure = true
+	}
+	return false, unsure
 }
 
 // cutLine returns the length of text without its last line or, where that is
