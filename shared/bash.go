@@ -82,17 +82,23 @@ type ExecuteRequest struct {
 	// as the command writes them, in order and one Write at a time: one that
 	// blocks holds up the other's. With Merge, Stderr gets nothing. They never
 	// delay or fail the command: what a writer has not taken waits, and past
-	// the bounds of the logs, or of what a writer this slow takes in 10 s,
+	// the bounds of the logs, or of what a writer this slow takes in 30 s,
 	// bytes are left out and a line in their place says how many. The copy
 	// goes on after Execute has returned for as long as the job writes or a
 	// writer is behind; a Write that returns an error ends that writer's. One
-	// that is an OutputEnder is told of the end.
+	// that is an OutputEnder is told of the end. Where Execute fails, nothing
+	// is written once it has returned, but by a Write that takes over a second.
 	Stdout, Stderr io.Writer
 }
 
 // OutputEnder is a live writer that wants to know when nothing more comes.
 // Execute may return before: its Result does not wait for a slow writer. Where
 // Execute fails, nobody is told.
+//
+// The writers that a plugin hands to its implementation are OutputEnders, each
+// Write of which waits for a host that is behind. The implementation calls
+// EndOutput once it writes no more. Where a command that is over has written
+// nothing for 5 s, the plugin does.
 type OutputEnder interface {
 	EndOutput()
 }

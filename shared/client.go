@@ -61,11 +61,17 @@ func (c *client) Execute(ctx context.Context, req ExecuteRequest) (*Result, erro
 		args.Live = live.id
 	}
 	result, err := c.ask(ctx, "Plugin.Execute", args.Call, args, executeBound(req))
-	if live != nil {
+	switch {
+	case live == nil:
+	case err != nil:
 		live.callReturned(err)
-	}
-	if live != nil && err == nil && result.Status != StatusRunning && len(result.Leftover) == 0 {
 		live.settle()
+		live.stop()
+	default:
+		live.callReturned(nil)
+		if result.Status != StatusRunning && len(result.Leftover) == 0 {
+			live.settle()
+		}
 	}
 	return result, err
 }

@@ -1,6 +1,7 @@
 package shared_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -8,7 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -254,6 +257,41 @@ func TestAFailingLiveWriterLeavesTheOtherAlone(t *testing.T) {
 	stderr.await(t, "err 3\n")
 	assert.Equal(t, "err 1\nerr 2\nerr 3\n", stderr.String())
 }
+
+// A writer is the caller's own again when Execute has failed: the race detector
+// sees where it is not.
+func TestNothingIsWrittenOnceExecuteHasFailed(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	for range 5 {
+		run(t, bash, "true")
+		plugin := bash.PluginPID()
+		started := make(chan struct{})
+		var once sync.Once
+		var text bytes.Buffer
+		writer := writerFunc(func(p []byte) (int, error) {
+			once.Do(func() { close(started) })
+			return text.Write(p)
+		})
+		done := start(func() (*shared.Result, error) {
+			return bash.Execute(t.Context(), shared.ExecuteRequest{Command: "yes", Stdout: writer})
+		})
+		await(t, started)
+		require.NoError(t, syscall.Kill(plugin, syscall.SIGKILL))
+		requireCode(t, await(t, done).err, shared.ErrCrashed)
+		for range 20 {
+			size := text.Len()
+			text.WriteByte('\n')
+			time.Sleep(time.Millisecond)
+			require.Equal(t, size+1, text.Len())
+		}
+	}
+}
+
+// writerFunc is a writer that is a function.
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 func TestNobodyIsToldOfTheEndWhereExecuteFails(t *testing.T) {
 	t.Parallel()

@@ -78,7 +78,7 @@ func Example_server() {
 	}
 	defer bash.Close()
 
-	server := "echo starting; sleep 0.1; echo listening on port 8080; sleep 1000"
+	server := "echo starting; echo listening on port 8080; sleep 1000"
 	started, err := bash.Execute(ctx, shared.ExecuteRequest{Command: server, Mode: shared.ModeBackground})
 	if err != nil {
 		log.Fatal(err)

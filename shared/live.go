@@ -31,14 +31,18 @@ var errNoReader = errors.New("nobody reads the live output any more")
 type liveSender struct {
 	ready chan struct{} // conn is set, nil where the host did not take it
 	conn  net.Conn
-	write sync.Mutex   // held while a frame is written; guards frame
-	frame []byte       // the last one, for its memory
-	users atomic.Int32 // the call and the writers, until they end
+	ended chan struct{} // closed with conn
+	users atomic.Int32  // the call and the writers, until they end
+
+	write  sync.Mutex // held while a frame is written; guards what follows
+	frame  []byte     // the last one, for its memory
+	frames int        // so far
+	over   bool       // ended is closed
 }
 
 // dialLive begins to connect.
 func dialLive(broker *plugin.MuxBroker, id uint32) *liveSender {
-	l := &liveSender{ready: make(chan struct{})}
+	l := &liveSender{ready: make(chan struct{}), ended: make(chan struct{})}
 	l.users.Store(1)
 	go func() {
 		conn, err := dialStream(broker, id)
@@ -57,10 +61,14 @@ func dialLive(broker *plugin.MuxBroker, id uint32) *liveSender {
 // close ends the stream between two frames.
 func (l *liveSender) close() {
 	<-l.ready
-	if l.conn != nil {
-		l.write.Lock()
-		defer l.write.Unlock()
-		l.conn.Close()
+	l.write.Lock()
+	defer l.write.Unlock()
+	if !l.over {
+		l.over = true
+		close(l.ended)
+		if l.conn != nil {
+			l.conn.Close()
+		}
 	}
 }
 
@@ -69,16 +77,45 @@ func (l *liveSender) writer(to byte) io.Writer {
 	return &frameWriter{live: l, to: to}
 }
 
-// returned says that the call is over. Unless a job goes on with a writer, the
-// stream ends; where nothing was started there is none.
-func (l *liveSender) returned(nothingStarted bool) {
+// returned says that the call is over, and what it came to: nil where that is an
+// error. Unless a writer goes on, the stream ends; where nothing was started
+// there is none.
+func (l *liveSender) returned(r *Result) {
 	go func() {
 		_ = l.send(toNobody, nil)
-		if nothingStarted {
+		if r == nil || r.PID == 0 {
 			l.users.Store(1)
 		}
 		l.release()
+		if r != nil && r.Status != StatusRunning && len(r.Leftover) == 0 {
+			l.endIdle()
+		}
 	}()
+}
+
+// idleTime is how long no output of a command that is over means its end, where
+// an implementation does not tell.
+const idleTime = 5 * time.Second
+
+// endIdle ends the stream when there is nothing more to come.
+func (l *liveSender) endIdle() {
+	for last := -1; ; {
+		select {
+		case <-l.ended:
+			return
+		case <-time.After(idleTime):
+		}
+		if !l.write.TryLock() {
+			continue // a slow reader
+		}
+		idle := l.frames == last
+		last = l.frames
+		l.write.Unlock()
+		if idle {
+			l.close()
+			return
+		}
+	}
 }
 
 func (l *liveSender) release() {
@@ -98,6 +135,7 @@ func (l *liveSender) send(to byte, p []byte) error {
 	l.frame = append(l.frame[:0], to)
 	l.frame = binary.BigEndian.AppendUint32(l.frame, uint32(len(p)))
 	l.frame = append(l.frame, p...)
+	l.frames++
 	_, err := l.conn.Write(l.frame)
 	return err
 }
@@ -140,6 +178,15 @@ type liveReceiver struct {
 	moved    chan struct{} // after each write
 	returned chan struct{} // everything from before the call's end is written
 	call     chan error    // what the call came to
+	stopped  chan struct{} // no write may begin any more
+	turn     chan struct{} // holds a value during a write
+}
+
+func newLiveReceiver(id uint32) *liveReceiver {
+	return &liveReceiver{
+		id: id, done: make(chan struct{}), moved: make(chan struct{}, 1), returned: make(chan struct{}),
+		call: make(chan error, 1), stopped: make(chan struct{}), turn: make(chan struct{}, 1),
+	}
 }
 
 // receiveLive returns nil where the request has no writers.
@@ -147,7 +194,7 @@ func receiveLive(broker *plugin.MuxBroker, stdout, stderr io.Writer) *liveReceiv
 	if stdout == nil && stderr == nil {
 		return nil
 	}
-	l := &liveReceiver{id: broker.NextId(), done: make(chan struct{}), moved: make(chan struct{}, 1), returned: make(chan struct{}), call: make(chan error, 1)}
+	l := newLiveReceiver(broker.NextId())
 	go func() {
 		if conn, err := acceptStream(broker, l.id, func() bool { return len(l.call) > 0 }); err == nil {
 			_ = l.copy(conn, liveWriters(stdout, stderr))
@@ -223,7 +270,7 @@ func (l *liveReceiver) copy(conn io.Reader, writers map[byte]io.Writer) error {
 		if _, err := io.ReadFull(conn, frame); err != nil {
 			return err
 		}
-		if _, err := w.Write(frame); err != nil {
+		if err := l.write(w, frame); err != nil {
 			writers[header[0]] = io.Discard
 			if failed++; failed == wanted {
 				return err
@@ -233,6 +280,32 @@ func (l *liveReceiver) copy(conn io.Reader, writers map[byte]io.Writer) error {
 		case l.moved <- struct{}{}:
 		default:
 		}
+	}
+}
+
+// write gives p to w, unless that was stopped.
+func (l *liveReceiver) write(w io.Writer, p []byte) error {
+	l.turn <- struct{}{}
+	defer func() { <-l.turn }()
+	select {
+	case <-l.stopped:
+		return errNoReader
+	default:
+	}
+	_, err := w.Write(p)
+	return err
+}
+
+// stop has no write begin any more, and waits for the one under way, within
+// bounds. It may be called once.
+func (l *liveReceiver) stop() {
+	close(l.stopped)
+	timer := time.NewTimer(liveWait)
+	defer timer.Stop()
+	select {
+	case l.turn <- struct{}{}:
+		<-l.turn
+	case <-timer.C:
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"runtime"
 	"testing"
 	"time"
 
@@ -102,4 +103,31 @@ func TestALiveWriterIsToldOfTheEndWhereNothingWasStarted(t *testing.T) {
 	_, err := c.Execute(t.Context(), ExecuteRequest{Stdout: w})
 	require.NoError(t, err)
 	w.await(t)
+}
+
+// An implementation need not say that its output has ended.
+func TestTheOutputOfACommandThatIsOverEnds(t *testing.T) {
+	c := connect(t, &Plugin{Impl: scripted{execute: func(_ context.Context, req ExecuteRequest) (*Result, error) {
+		_, err := io.WriteString(req.Stdout, "hello\n")
+		if req.Command == "neither" {
+			return nil, nil
+		}
+		return &Result{PID: 7, Status: StatusCompleted}, err
+	}}})
+	writer := &ending{ended: make(chan struct{})}
+	_, err := c.Execute(t.Context(), ExecuteRequest{Stdout: writer})
+	require.NoError(t, err)
+	select {
+	case <-writer.ended:
+	case <-time.After(guard):
+		t.Fatal("nobody is told")
+	}
+	assert.Equal(t, "hello\n", writer.String())
+
+	before := runtime.NumGoroutine()
+	for range 50 {
+		_, err := c.Execute(t.Context(), ExecuteRequest{Command: "neither", Stdout: io.Discard})
+		require.ErrorIs(t, err, ErrInternal)
+	}
+	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+5 }, guard, time.Millisecond)
 }

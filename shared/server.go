@@ -41,9 +41,10 @@ func (s *server) Open(args openArgs, _ *nothing) error {
 // Execute serves Bash.Execute.
 func (s *server) Execute(args executeArgs, r *reply) error {
 	req := args.Request
+	var result *Result
 	if args.Live != 0 {
 		live := dialLive(s.broker, args.Live)
-		defer func() { live.returned(r.Err != nil || r.Result != nil && r.Result.PID == 0) }()
+		defer func() { live.returned(result) }()
 		if args.Stdout {
 			req.Stdout = live.writer(toStdout)
 		}
@@ -54,8 +55,12 @@ func (s *server) Execute(args executeArgs, r *reply) error {
 	if args.Over {
 		s.calls.cancel(args.Call)
 	}
-	return s.serve(args.Call, r, func(ctx context.Context) (*Result, error) {
-		return s.impl.Execute(ctx, req)
+	return s.serve(args.Call, r, func(ctx context.Context) (_ *Result, err error) {
+		result, err = s.impl.Execute(ctx, req)
+		if err != nil {
+			result = nil
+		}
+		return result, err
 	})
 }
 

@@ -339,7 +339,7 @@ func FuzzLiveFrames(f *testing.F) {
 	f.Add([]byte{1, 0, 0, 0, 2, 'h', 'i', 0, 0, 0, 0, 0})
 	f.Add([]byte{9, 255, 255, 255, 255})
 	f.Fuzz(func(t *testing.T, stream []byte) {
-		l := &liveReceiver{done: make(chan struct{}), moved: make(chan struct{}, 1), returned: make(chan struct{})}
+		l := newLiveReceiver(0)
 		var stdout, stderr bytes.Buffer
 		err := l.copy(bytes.NewReader(stream), map[byte]io.Writer{toStdout: &stdout, toStderr: &stderr})
 		require.Error(t, err, "the stream's end is one")
