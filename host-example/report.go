@@ -29,6 +29,7 @@ type reportStream struct {
 	TotalLines int64  `json:"total_lines"`
 	TotalBytes int64  `json:"total_bytes"`
 	Path       string `json:"path,omitempty"`
+	PathError  string `json:"path_error,omitempty"` // why the log is incomplete
 }
 
 type reportProcess struct {
@@ -59,12 +60,13 @@ func newReport(a tool.Answer) report {
 	return out
 }
 
-// newReportStream returns nil for a stream that nothing was written to.
+// newReportStream returns nil for a stream that nothing was written to, and has
+// no log yet.
 func newReportStream(o shared.Output) *reportStream {
-	if o.TotalBytes == 0 {
+	if o.TotalBytes == 0 && o.Path == "" && o.PathError == "" {
 		return nil
 	}
-	return &reportStream{o.Head, o.Content, o.Truncated, o.TotalLines, o.TotalBytes, o.Path}
+	return &reportStream{o.Head, o.Content, o.Truncated, o.TotalLines, o.TotalBytes, o.Path, o.PathError}
 }
 
 func newReportError(err error) *reportError {

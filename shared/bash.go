@@ -81,7 +81,8 @@ type ExecuteRequest struct {
 	// Stdout and Stderr, where not nil, receive a live copy of the raw bytes
 	// as the command writes them, in order and one Write at a time: one that
 	// blocks holds up the other's. With Merge, Stderr gets nothing. They never
-	// delay or fail the command: what a writer has not taken waits, and past
+	// delay or fail the command, but its Result waits for the copy, up to 0.1 s
+	// for a Write and 1 s in all: what a writer has not taken waits, and past
 	// the bounds of the logs, or of what a writer this slow takes in 30 s,
 	// bytes are left out and a line in their place says how many. The copy
 	// goes on after Execute has returned for as long as the job writes or a
@@ -111,13 +112,13 @@ type Limits struct {
 }
 
 // CheckRequest asks for a job's state and new output. A negative Wait is
-// invalid. With AllJobs it is about
-// the list alone: Wait and WaitFor are invalid, All and Limits mean nothing.
+// invalid. With AllJobs it is about the list alone: Wait and WaitFor are
+// invalid, All and valid Limits mean nothing.
 type CheckRequest struct {
 	PID     int           // of the job; AllJobs lists every job in Result.Jobs
 	All     bool          // all output so far, not only what no Result has shown yet
 	Wait    time.Duration // wait up to this long for bash to end (where a Result has told so, for what it left running) …
-	WaitFor string        // … or for all of the job to end, or output not shown yet (sanitized, either stream) to match this regular expression; a match longer than 64 KiB may be missed; without Wait it means nothing
+	WaitFor string        // … or for all of the job to end, or output not shown yet (sanitized, either stream) to match this regular expression, where (?m) makes ^ and $ those of lines; a match longer than 64 KiB may be missed; without Wait it is not waited for
 	Limits  Limits
 }
 
@@ -163,7 +164,7 @@ type Result struct {
 	Started        time.Time
 	Duration       time.Duration // until bash ended, or until now
 	Leftover       []Process     // what the command left running after bash ended
-	Jobs           []Result      // AllJobs only, without output
+	Jobs           []Result      // AllJobs only, without output; nothing else is set then
 }
 
 // Process is a process that a command left running.
@@ -185,6 +186,6 @@ type Output struct {
 	OutputLines, OutputBytes int   // of Content and Head
 	LastLinePartial          bool  // Content is the end of one line longer than MaxBytes
 
-	Path      string // log with the whole stream; "" where Content is all there was
+	Path      string // log with the whole stream so far, which a job always has; "" where Content is all there was
 	PathError string // why that log is incomplete; "" where it is not
 }

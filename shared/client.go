@@ -79,47 +79,52 @@ func (c *client) Execute(ctx context.Context, req ExecuteRequest) (*Result, erro
 // Check implements Bash.
 func (c *client) Check(ctx context.Context, req CheckRequest) (*Result, error) {
 	call := c.next.Add(1)
-	return c.ask(ctx, "Plugin.Check", call, checkArgs{call, req}, req.Wait)
+	return c.ask(ctx, "Plugin.Check", call, checkArgs{call, req}, bound{answer: req.Wait})
 }
 
 // Kill implements Bash.
 func (c *client) Kill(ctx context.Context, req KillRequest) (*Result, error) {
 	call := c.next.Add(1)
-	return c.ask(ctx, "Plugin.Kill", call, killArgs{call, req}, max(req.Grace, DefaultGrace))
+	grace := max(req.Grace, DefaultGrace)
+	return c.ask(ctx, "Plugin.Kill", call, killArgs{call, req}, bound{answer: grace, cancel: grace})
 }
 
 // close asks the plugin to end all it runs.
 func (c *client) close(ctx context.Context) error {
-	_, err := c.call(ctx, "Plugin.Close", 0, nothing{}, 0)
+	_, err := c.call(ctx, "Plugin.Close", 0, nothing{}, bound{})
 	return err
 }
 
-// executeBound is how long the plugin may take for a request by its own terms.
-func executeBound(req ExecuteRequest) time.Duration {
-	if req.Mode == ModeBackground {
-		return 0
+// bound is how long the plugin may take for a request by its own terms.
+type bound struct {
+	answer time.Duration
+	cancel time.Duration // from the end of the context on
+}
+
+func executeBound(req ExecuteRequest) bound {
+	switch {
+	case req.Mode == ModeBackground:
+		return bound{}
+	case req.Timeout == 0:
+		return bound{answer: DefaultTimeout}
 	}
-	if req.Timeout == 0 {
-		return DefaultTimeout
-	}
-	return req.Timeout
+	return bound{answer: req.Timeout}
 }
 
 // ask makes a call that is answered with a Result.
-func (c *client) ask(ctx context.Context, method string, number uint64, args any, bound time.Duration) (*Result, error) {
-	result, err := c.call(ctx, method, number, args, bound)
+func (c *client) ask(ctx context.Context, method string, number uint64, args any, most bound) (*Result, error) {
+	result, err := c.call(ctx, method, number, args, most)
 	if result == nil && err == nil {
 		err = &Error{CodeInternal, "the plugin answered with neither a Result nor an error"}
 	}
 	return result, err
 }
 
-// call makes one call. bound is how long the plugin needs at most by the
-// request's own terms.
-func (c *client) call(ctx context.Context, method string, number uint64, args any, bound time.Duration) (*Result, error) {
+// call makes one call.
+func (c *client) call(ctx context.Context, method string, number uint64, args any, most bound) (*Result, error) {
 	r := new(reply)
 	call := c.conn.Go(method, args, r, make(chan *rpc.Call, 1))
-	if err := await(ctx, c, call.Done, number, bound); err != nil {
+	if err := await(ctx, c, call.Done, number, most); err != nil {
 		go c.discard(call, r)
 		return nil, err
 	}
@@ -151,21 +156,22 @@ func (c *client) fetch(ctx context.Context, number uint64, id uint32) (*Result, 
 		defer close(fetched)
 		result, err = fetchBulk(c.broker, id)
 	}()
-	if err := await(ctx, c, fetched, number, 0); err != nil {
+	if err := await(ctx, c, fetched, number, bound{}); err != nil {
 		return nil, err
 	}
 	return result, err
 }
 
-// await waits for done, by which a call with a number goes on. bound is how
-// long that takes at most by the request's own terms. It returns an error where
-// the plugin does not get there.
-func await[T any](ctx context.Context, c *client, done <-chan T, number uint64, bound time.Duration) error {
-	if bound = min(max(bound, 0), math.MaxInt64-answerPatience); c.held {
-		bound = math.MaxInt64 - answerPatience
+// await waits for done, by which a call with a number goes on. It returns an
+// error where the plugin does not get there.
+func await[T any](ctx context.Context, c *client, done <-chan T, number uint64, most bound) error {
+	const longest = math.MaxInt64 - answerPatience
+	answer := min(max(most.answer, 0), longest)
+	if c.held {
+		answer = longest
 	}
-	due := time.Now().Add(bound + answerPatience)
-	overdue, late := time.NewTimer(bound+answerPatience), time.NewTimer(bound+stoppedPatience)
+	due := time.Now().Add(answer + answerPatience)
+	overdue, late := time.NewTimer(answer+answerPatience), time.NewTimer(answer+stoppedPatience)
 	defer overdue.Stop()
 	defer late.Stop()
 	over := ctx.Done()
@@ -176,7 +182,7 @@ func await[T any](ctx context.Context, c *client, done <-chan T, number uint64, 
 			return nil
 		case <-over:
 			c.conn.Go("Plugin.Cancel", number, new(nothing), make(chan *rpc.Call, 1))
-			timer := time.NewTimer(cancelPatience)
+			timer := time.NewTimer(min(most.cancel, longest) + cancelPatience)
 			defer timer.Stop()
 			over, patience = nil, timer.C
 		case <-patience:

@@ -19,7 +19,7 @@ const DefaultStartTimeout = 10 * time.Second
 // LaunchConfig says which plugin to load and how. Only Path is required.
 type LaunchConfig struct {
 	Path   string // of the plugin's binary
-	SHA256 []byte // its checksum, verified before each start where given
+	SHA256 []byte // its checksum, verified before each start; nil: none. A plugin that BASH_PLUGIN_REATTACH names is not checked
 
 	Dir     string   // where commands run; "": the host's working directory
 	Env     []string // KEY=VALUE, over the host's environment
@@ -56,7 +56,7 @@ func (cfg *LaunchConfig) complete() error {
 			return launchError(err, "cannot find LaunchConfig.LogDir: %v", err)
 		}
 	}
-	if n := len(cfg.SHA256); n != 0 && n != sha256.Size {
+	if n := len(cfg.SHA256); cfg.SHA256 != nil && n != sha256.Size {
 		return &Error{CodeInvalid, fmt.Sprintf("LaunchConfig.SHA256 has %d bytes: a SHA-256 checksum has %d", n, sha256.Size)}
 	}
 	if cfg.MaxLogBytes < 0 || cfg.MaxSessionLogBytes < 0 {

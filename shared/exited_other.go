@@ -2,5 +2,11 @@
 
 package shared
 
-// watchExit cannot tell on this system: the connection's end will.
-func watchExit(int) func() bool { return func() bool { return false } }
+// exitWatch cannot tell on this system: the connection's end will.
+type exitWatch struct{}
+
+func watchExit(int) *exitWatch { return nil }
+
+func (*exitWatch) exited() bool { return false }
+
+func (*exitWatch) close() {}

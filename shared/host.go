@@ -17,6 +17,7 @@ type Client struct {
 	jobs *jobBook
 	turn chan struct{} // held while what follows is used, and while a plugin starts
 	now  *session
+	last *session // what Close found
 	shut bool
 
 	closing chan struct{} // closed by the first Close
@@ -93,10 +94,14 @@ func (c *Client) patientSession(ctx context.Context) (*session, error) {
 	return s, err
 }
 
+// isShut does not wait for a start that is under way.
 func (c *Client) isShut() bool {
-	c.turn <- struct{}{}
-	defer func() { <-c.turn }()
-	return c.shut
+	select {
+	case <-c.closing:
+		return true
+	default:
+		return false
+	}
 }
 
 // Execute implements Bash.
@@ -120,13 +125,15 @@ func (c *Client) Kill(ctx context.Context, req KillRequest) (*Result, error) {
 
 // Close ends every command and the plugin, and returns when nothing of them is
 // left, within 5 s even if the plugin is stuck. Calls under way return what
-// their commands came to; later calls fail with ErrClosed. Closing again does
-// nothing.
+// their commands came to; later calls fail with ErrClosed. Closing again returns
+// the same, then too.
 func (c *Client) Close() error {
 	c.closed.Do(func() { close(c.closing) })
 	c.turn <- struct{}{}
-	s := c.now
-	c.now, c.shut = nil, true
+	if !c.shut {
+		c.last, c.now, c.shut = c.now, nil, true
+	}
+	s := c.last
 	<-c.turn
 	if s == nil {
 		return nil

@@ -145,6 +145,7 @@ func TestLaunchRefusesABadConfiguration(t *testing.T) {
 		"no path":                {shared.LaunchConfig{}, []string{"LaunchConfig.Path"}},
 		"missing dir":            {shared.LaunchConfig{Path: pluginPath, Dir: "/no/such/dir"}, []string{"LaunchConfig.Dir", "/no/such/dir"}},
 		"dir is a file":          {shared.LaunchConfig{Path: pluginPath, Dir: file}, []string{"LaunchConfig.Dir", file}},
+		"empty checksum":         {shared.LaunchConfig{Path: pluginPath, SHA256: []byte{}}, []string{"LaunchConfig.SHA256", "0 bytes"}},
 		"short checksum":         {shared.LaunchConfig{Path: pluginPath, SHA256: []byte("abc")}, []string{"LaunchConfig.SHA256", "32"}},
 		"negative log size":      {shared.LaunchConfig{Path: pluginPath, MaxLogBytes: -1}, []string{"MaxLogBytes", "0"}},
 		"negative logs' size":    {shared.LaunchConfig{Path: pluginPath, MaxSessionLogBytes: -1}, []string{"MaxSessionLogBytes", "0"}},

@@ -292,7 +292,10 @@ func (l *liveReceiver) write(w io.Writer, p []byte) error {
 		return errNoReader
 	default:
 	}
-	_, err := w.Write(p)
+	n, err := w.Write(p)
+	if err == nil && n < len(p) {
+		err = io.ErrShortWrite
+	}
 	return err
 }
 

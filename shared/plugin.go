@@ -25,7 +25,9 @@ var Plugins = plugin.PluginSet{PluginName: &Plugin{}}
 // plugin sets Impl and serves it.
 type Plugin struct {
 	// Impl is what the plugin serves. Where it is an io.Closer, a Client
-	// closes it before it ends the plugin.
+	// closes it before it ends the plugin. A call that takes 20 s longer than
+	// its request allows counts as a crash of the plugin, and so does an
+	// ErrCrashed or ErrClosed from it.
 	Impl Bash
 
 	// Disconnected, where not nil, is called each time a host that had

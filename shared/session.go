@@ -20,7 +20,7 @@ type session struct {
 	bash     Bash
 	pid      int
 	kill     func()      // kills the process, if it has not ended
-	exited   func() bool // asks the system whether the process has ended
+	exit     *exitWatch  // nil before watch
 	dead     atomic.Bool // a call found the plugin gone
 	end      sync.Once
 	ended    chan struct{} // nothing of it is left
@@ -44,25 +44,34 @@ func (s *session) connect(config *plugin.ClientConfig) error {
 // and calls see that it is stopped.
 func (s *session) watch(pid int) {
 	s.pid = pid
-	s.exited = watchExit(pid)
+	s.exit = watchExit(pid)
 	if c, ok := s.bash.(*client); ok {
 		c.stopped = func() bool { return isStopped(pid) }
 	}
 }
 
-func (s *session) gone() bool { return s.dead.Load() || s.exited() }
+func (s *session) gone() bool { return s.dead.Load() || s.exit.exited() }
 
 // bury ends what is left of a plugin that is gone or does not answer. The
 // guardian, its second process, ends the commands.
 func (s *session) bury() {
 	s.dead.Store(true)
-	s.end.Do(func() { go s.terminate() })
+	s.end.Do(func() { go s.over(s.terminate) })
+}
+
+// over ends everything by one of the ways below.
+func (s *session) over(end func()) {
+	defer close(s.ended)
+	end()
+	s.dead.Store(true)
+	if s.exit != nil {
+		s.exit.close()
+	}
 }
 
 // terminate kills the plugin and waits for the guardian's end. Of a plugin that
 // is not ours it only hangs up.
 func (s *session) terminate() {
-	defer close(s.ended)
 	if s.plugin != nil {
 		s.kill()
 	}
@@ -94,7 +103,7 @@ const (
 // close ends the commands, the plugin and the connection, first kindly. When
 // it returns nil, nothing of them is left.
 func (s *session) close() error {
-	s.end.Do(func() { go s.shut() })
+	s.end.Do(func() { go s.over(s.shut) })
 	if isClosedWithin(s.ended, closePatience+quitPatience+killPatience) {
 		return nil
 	}
@@ -106,7 +115,6 @@ func (s *session) shut() {
 		s.terminate()
 		return
 	}
-	defer close(s.ended)
 	late := time.AfterFunc(quitPatience, s.kill)
 	defer late.Stop()
 	_ = s.protocol.Close() // the plugin quits

@@ -91,7 +91,7 @@ func (d checkPID) run(ctx context.Context, args arguments, live io.Writer) Answe
 
 func (d checkPID) checkPID(ctx context.Context, pid int) Answer {
 	r, err := d.bash.Check(ctx, shared.CheckRequest{PID: pid})
-	if err == nil && r.Status != shared.StatusRunning {
+	if err == nil && over(r) {
 		// The last account is the whole one, however often it is asked for.
 		r, err = d.bash.Check(ctx, shared.CheckRequest{PID: pid, All: true})
 	}
@@ -106,7 +106,11 @@ func (d checkPID) checkPID(ctx context.Context, pid int) Answer {
 		return Answer{Text: bracket(head, fresh, logs(r)...) + omissions(r), Result: r}
 	}
 	head := fmt.Sprintf("Process %d exited with code %s.", pid, exitCode(r))
-	return Answer{Text: d.final(head, r), IsError: r.Status != shared.StatusCompleted, Result: r}
+	shown := tails(r)
+	if !over(r) {
+		shown = news(r)
+	}
+	return Answer{Text: d.final(head, shown, r), IsError: r.Status != shared.StatusCompleted, Result: r}
 }
 
 // news shows what no earlier answer has shown.
@@ -127,18 +131,18 @@ func (d checkPID) killPID(ctx context.Context, pid int) Answer {
 	case r.Status != shared.StatusKilled:
 		head = fmt.Sprintf("Process %d had exited with code %s; nothing that it started is running any more.", pid, exitCode(r))
 	}
-	return Answer{Text: d.final(head, r), IsError: !over(r), Result: r}
+	return Answer{Text: d.final(head, tails(r), r), IsError: !over(r), Result: r}
 }
 
 // final is the text about a job whose bash has ended.
-func (checkPID) final(head string, r *shared.Result) string {
+func (checkPID) final(head, shown string, r *shared.Result) string {
 	if why := killed(r, 0); why != "" && r.Cause != shared.CauseKill {
 		head += " " + why
 	}
 	if len(r.Leftover) > 0 {
 		head += " Still running: " + leftover(r.Leftover) + "."
 	}
-	return bracket(head, tails(r), logs(r)...) + omissions(r)
+	return bracket(head, shown, logs(r)...) + omissions(r)
 }
 
 func (checkPID) failed(what string, pid int, err error) Answer {

@@ -197,8 +197,11 @@ func (e *Executor) attend(ctx context.Context, j *job.Job, req shared.ExecuteReq
 	case <-j.Ended():
 	case <-ctx.Done():
 		e.stop(j, shared.CauseCancel)
-	case <-e.quit:
-		<-j.Ended() // Close ends it
+	case <-e.quit: // Close ends it
+		select {
+		case <-j.Over():
+		case <-time.After(quitWait):
+		}
 	case <-ripe.c:
 		return e.detach(j, req.Limits)
 	case <-timer.C:

@@ -28,7 +28,7 @@ func (s *Stream) Show(limits shared.Limits, all bool) shared.Output {
 		calm = true
 	}
 	if calm {
-		if less {
+		if less || out.Path != "" {
 			s.complete(&out)
 		}
 		s.in.Unlock()
