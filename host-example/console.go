@@ -128,6 +128,7 @@ func (c *console) line(prompt string) (string, error) {
 			_ = c.editor.SetSize(width, height)
 		}
 		c.editor.SetPrompt(prompt)
+		c.keys.interrupted = false
 		c.prompts.Store(true)
 		line, err := c.editor.ReadLine()
 		c.prompts.Store(false)
@@ -148,6 +149,9 @@ func (c *console) line(prompt string) (string, error) {
 	c.typed = rest
 	return string(bytes.TrimSuffix(line, []byte("\r"))), nil
 }
+
+// wasInterrupted reports whether Ctrl-C ended the last line, which is empty then.
+func (c *console) wasInterrupted() bool { return c.keys.interrupted }
 
 // editorRoom is how many characters a line has room for in the editor, which
 // drops the rest.

@@ -15,6 +15,8 @@ type keys struct {
 	escape   escape
 	sequence []byte // that has begun
 	out      []byte // for the editor
+
+	interrupted bool // Ctrl-C ended the line
 }
 
 // maxSequence is longer than that of any key.
@@ -81,6 +83,7 @@ func (k *keys) plain(typed []byte) int {
 	switch typed[0] {
 	case ctrlC:
 		k.out = append(k.out, clearLine...)
+		k.interrupted = true
 		return 1
 	case '\t': // of text that was pasted: what is shown is what runs
 		k.out = append(k.out, ' ')

@@ -110,6 +110,16 @@ func TestReplAtATerminal(t *testing.T) {
 	p.expect("bash> ")
 	p.press("exit 99" + ctrlCKey)
 
+	// A command of two lines, and one that is given up within.
+	p.command("cat <<EOF")
+	p.expect("> ")
+	p.press("not $((2*21))\r" + "EOF\r")
+	p.expect("not 42\r\n")
+	p.command("cat <<EOF")
+	p.expect("> ")
+	p.press("rm -rf" + ctrlCKey)
+	p.expect("bash> ")
+
 	// Two ways to detach.
 	p.command("echo up; " + endless)
 	p.expect("up\r\n")

@@ -100,7 +100,7 @@ func (s *shell) loop(ctx context.Context) {
 		fmt.Fprintf(s.out, "Commands run in the plugin (process %d). :help lists what else there is; Ctrl-D leaves.\n", s.client.PluginPID())
 	}
 	for ctx.Err() == nil {
-		line, err := s.console.line(s.prompt())
+		line, err := s.command(ctx)
 		if errors.Is(err, io.EOF) {
 			if s.console.isTerminal() {
 				fmt.Fprintln(s.out) // below the prompt

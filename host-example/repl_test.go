@@ -21,6 +21,16 @@ func script(t *testing.T, lines ...string) ran {
 	return finish(t, cmd)
 }
 
+func TestReplTakesCommandsOfManyLines(t *testing.T) {
+	t.Parallel()
+	r := script(t, "cat <<EOF", "echo not run", "", ":help", "EOF", "for i in 1 2", "do echo $i", "done", `echo "a`, `b"`, `echo c \`, "d", "echo e |", "cat", "echo f")
+	assert.Equal(t, ran{"echo not run\n\n:help\n1\n2\na\nb\nc d\ne\nf\n", "", 0}, r)
+	r = script(t, `echo "unexpected end of file" )`, "echo next", "if true")
+	assert.Equal(t, "next\n", r.stdout)
+	assert.Equal(t, 2, r.code)
+	assert.Contains(t, r.stderr, "unexpected end of file\n", "bash says what is missing")
+}
+
 func TestReplTakesCommandsFromAPipe(t *testing.T) {
 	t.Parallel()
 	r := script(t, "echo one", "", "# a comment", "echo two >&2", "printf three")

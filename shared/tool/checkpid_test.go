@@ -180,7 +180,9 @@ func TestCheckPIDReachesWhatACommandLeftRunning(t *testing.T) {
 	assert.False(t, answer.IsError)
 	assert.Equal(t, fmt.Sprintf("stdout:\nstarted\n\nexit code: 0\n[Still running in the background: %d (%s). Use check_pid or kill_pid with %d to manage.]",
 		child.PID, child.Command, pid), answer.Text)
-	assert.Contains(t, a.run(args{"check_pid": pid}).Text, fmt.Sprintf("[Process %d exited with code 0. Still running: %d (", pid, child.PID))
+	checked := a.run(args{"check_pid": pid}).Text
+	assert.Contains(t, checked, fmt.Sprintf("[Process %d exited with code 0. Still running: %d (", pid, child.PID))
+	assert.NotContains(t, checked, "started", "it was shown")
 	assert.Contains(t, a.run(args{"kill_pid": pid}).Text, fmt.Sprintf("[Process %d had exited with code 0; nothing that it started is running any more.", pid))
 	awaitDeath(t, child.PID)
 }

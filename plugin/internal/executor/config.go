@@ -57,8 +57,11 @@ func (c Config) baseEnv() []string {
 	}
 	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return pluginsOwn(name) || matchesAny(c.DropEnv, name)
+		return name == "GPG_TTY" || pluginsOwn(name) || matchesAny(c.DropEnv, name) // no command has that terminal
 	})
+	if !slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "GIT_ASKPASS=") }) {
+		env = append(env, "GIT_ASKPASS=") // git would ask by SSH_ASKPASS, in a window
+	}
 	return override(env, quiet)
 }
 

@@ -1,0 +1,115 @@
+package shared_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
+	"bashplugin/shared/internal/plugintest"
+)
+
+// Close returns when nothing is left, whoever called it first.
+func TestClosingAgainWaits(t *testing.T) {
+	t.Parallel()
+	bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: pluginPath, LogDir: t.TempDir()})
+	require.NoError(t, err)
+	pid := background(t, bash, "trap '' TERM; echo deaf; while :; do "+forever+" & wait; done").PID
+	awaitText(t, bash, pid, "deaf")
+	first := start(func() (*shared.Result, error) { return nil, bash.Close() })
+	eventually(t, "the first Close", func() bool {
+		_, err := bash.Check(t.Context(), shared.CheckRequest{PID: pid})
+		return err != nil
+	})
+	require.NoError(t, bash.Close())
+	assert.False(t, plugintest.Alive(pid))
+	require.NoError(t, await(t, first).err)
+	require.NoError(t, bash.Close())
+}
+
+// What Close is ending is not left over.
+func TestAResultAmidCloseHasNoLeftovers(t *testing.T) {
+	t.Parallel()
+	for i := range 20 {
+		bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: pluginPath, LogDir: t.TempDir()})
+		require.NoError(t, err)
+		call := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: "echo a; " + forever + "; echo b"})
+		time.Sleep(time.Duration(i) * time.Millisecond)
+		require.NoError(t, bash.Close())
+		if done := await(t, call); done.err == nil {
+			assert.Equal(t, shared.StatusKilled, done.result.Status)
+			assert.Empty(t, done.result.Leftover)
+		}
+	}
+}
+
+// Not even until the garbage collector comes.
+func TestCloseLeavesNoDescriptor(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	var before int
+	for i := range 10 {
+		bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: pluginPath, LogDir: t.TempDir()})
+		require.NoError(t, err)
+		require.NoError(t, bash.Close())
+		if now := descriptors(t); i == 0 {
+			before = now
+		} else {
+			assert.LessOrEqual(t, now, before)
+		}
+	}
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	open, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	return len(open)
+}
+
+// The end of the context does not stop a Kill, however long its grace.
+func TestKillIsWaitedForBeyondItsContext(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	pid := background(t, bash, "trap '' TERM; echo important; while :; do "+forever+" & wait; done").PID
+	awaitText(t, bash, pid, "important")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r, err := bash.Kill(ctx, shared.KillRequest{PID: pid, Grace: 6 * time.Second})
+	require.NoError(t, err)
+	assert.Equal(t, "important\n", r.Stdout.Content)
+	assert.Equal(t, "SIGKILL", r.Signal)
+}
+
+// Who is told of a crash does not wait for the plugin that somebody else starts.
+func TestACrashIsToldDuringTheNextStart(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "plugin")
+	require.NoError(t, os.Link(pluginPath, path))
+	bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: path, LogDir: t.TempDir(), StartTimeout: hang})
+	require.NoError(t, err)
+	defer bash.Close()
+	var calls []<-chan outcome
+	for range 6 {
+		calls = append(calls, startExecute(t.Context(), bash, shared.ExecuteRequest{Command: forever}))
+	}
+	// The next plugin does not get ready before the test ends.
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\nexec sleep 1000\n"), 0o700))
+	run(t, bash, "true")
+	require.NoError(t, syscall.Kill(bash.PluginPID(), syscall.SIGKILL))
+	requireCode(t, await(t, calls[5]).err, shared.ErrCrashed)
+	ctx, cancel := context.WithCancel(t.Context())
+	again := startExecute(ctx, bash, shared.ExecuteRequest{Command: "true"})
+	for _, call := range calls[:5] {
+		requireCode(t, await(t, call).err, shared.ErrCrashed)
+	}
+	cancel()
+	assert.ErrorIs(t, await(t, again).err, context.Canceled)
+}
