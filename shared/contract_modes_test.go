@@ -133,6 +133,18 @@ func TestModeBackgroundAtItsTimeout(t *testing.T) {
 	assert.Equal(t, shared.CauseTimeout, r.Cause)
 }
 
+// Who waits for the end is not told of what is just being ended.
+func TestModeBackgroundAtItsTimeoutHasNoLeftovers(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	r := execute(t, bash, shared.ExecuteRequest{
+		Command: "(trap '' TERM; while :; do sleep 0.05; done) & wait", Mode: shared.ModeBackground, Timeout: soon,
+	})
+	r = check(t, bash, shared.CheckRequest{PID: r.PID, Wait: hang})
+	assert.Equal(t, shared.CauseTimeout, r.Cause)
+	assert.Empty(t, r.Leftover)
+}
+
 func TestModeBackgroundOutlivesTheContextOfItsExecute(t *testing.T) {
 	t.Parallel()
 	bash := launch(t)

@@ -93,7 +93,9 @@ func (w *waiter) until(a, b <-chan struct{}, c <-chan time.Time) bool {
 		case <-w.job.Over():
 			return false
 		case <-w.ended:
-			return false
+			if w.ended = w.job.Ending(); w.ended == nil {
+				return false
+			}
 		case <-w.ctx.Done():
 			return false
 		case <-w.timer.C:

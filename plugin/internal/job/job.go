@@ -46,7 +46,8 @@ type Job struct {
 
 	toldEnd atomic.Bool // a Result has said that bash has ended
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex        // guards what follows
+	ending  []<-chan struct{} // closed as each End returns
 	cause   shared.Cause
 	deadly  bool // bash cannot exit because of the signal that cause sent
 	outcome outcome
@@ -228,7 +229,10 @@ func (j *Job) Keep() {
 // nothing lives and everything is read, or when the kernel does not let a
 // process go.
 func (j *Job) End(cause shared.Cause, sig syscall.Signal, grace time.Duration) {
+	done := make(chan struct{})
+	defer close(done)
 	j.mu.Lock()
+	j.ending = append(j.ending, done)
 	if j.cause == "" && j.group.LeaderLives() {
 		j.cause, j.deadly = cause, !j.group.LeaderHandles(sig)
 	}
@@ -236,6 +240,22 @@ func (j *Job) End(cause shared.Cause, sig syscall.Signal, grace time.Duration) {
 	if j.group.End(sig, grace) {
 		<-j.over
 	}
+}
+
+// Ending returns a channel that is closed when an End that is under way returns,
+// nil where there is none.
+func (j *Job) Ending() <-chan struct{} {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for len(j.ending) > 0 {
+		select {
+		case <-j.ending[0]:
+			j.ending = j.ending[1:]
+		default:
+			return j.ending[0]
+		}
+	}
+	return nil
 }
 
 // Settle waits for the live copy, as far as its reader keeps up.
