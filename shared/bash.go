@@ -73,7 +73,7 @@ type ExecuteRequest struct {
 	Command string        // passed unchanged to bash -c; at most MaxCommandBytes, no NUL byte
 	Mode    Mode          // "": ModeDetach
 	Timeout time.Duration // 0: DefaultTimeout (ModeBackground: none)
-	Dir     string        // "": the session's directory; a relative path starts there
+	Dir     string        // "": the session's directory, even where that was removed; a relative path starts there
 	Env     []string      // KEY=VALUE, over the session's environment and the tool's own settings
 	Merge   bool          // stderr into stdout through one pipe, in the order written
 	Limits  Limits

@@ -1,9 +1,12 @@
 package shared_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -66,6 +69,14 @@ func TestMeaning9EveryCommand(t *testing.T) {
 			"GIT_TERMINAL_PROMPT": "0", "DEBIAN_FRONTEND": "noninteractive",
 		} {
 			assert.Equal(t, want, vars[name], name)
+		}
+		for name, want := range map[string]string{"": "", "GIT_ASKPASS=/a": "/a"} {
+			bash := launchWith(t, shared.LaunchConfig{Env: []string{"GPG_TTY=/dev/pts/0", cmp.Or(name, "A=")}, DropEnv: []string{"SSH_*"}})
+			vars := environment(t, bash)
+			assert.NotContains(t, vars, "GPG_TTY")
+			if assert.Contains(t, vars, "GIT_ASKPASS") && os.Getenv("GIT_ASKPASS") == "" {
+				assert.Equal(t, want, vars["GIT_ASKPASS"])
+			}
 		}
 	})
 	t.Run("does not see the plugin's own variables", func(t *testing.T) {
@@ -196,4 +207,26 @@ func TestALongCommandUnderErrexit(t *testing.T) {
 	})
 	assert.Equal(t, "runs\n", r.Stdout.Content)
 	assert.Equal(t, 1, r.ExitCode)
+}
+
+// A model may remove the directory that it works in, and has a way out.
+func TestCommandsBeginInASessionDirectoryThatIsGone(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux leads back to a directory that was removed")
+	}
+	dir := filepath.Join(t.TempDir(), "worktree")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	bash := launchWith(t, shared.LaunchConfig{Dir: dir})
+	for _, request := range []string{"", dir} {
+		execute(t, bash, shared.ExecuteRequest{Command: `rm -r "$PWD"`})
+		r := execute(t, bash, shared.ExecuteRequest{Command: "echo x >y; ls; cd / && pwd", Dir: request})
+		assert.Equal(t, "/\n", r.Stdout.Content)
+		assert.Contains(t, r.Stderr.Content, "No such file or directory")
+		assert.Equal(t, dir, r.Dir)
+		_, err := bash.Execute(t.Context(), shared.ExecuteRequest{Command: "true", Dir: "elsewhere"})
+		requireCode(t, err, shared.ErrInvalid)
+		execute(t, bash, shared.ExecuteRequest{Command: `mkdir "$PWD"`, Dir: request})
+		assert.Equal(t, "y\n", execute(t, bash, shared.ExecuteRequest{Command: "echo x >y; ls", Dir: request}).Stdout.Content)
+	}
 }

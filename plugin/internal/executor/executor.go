@@ -22,6 +22,7 @@ import (
 // Executor is a shared.Bash that runs commands on this machine.
 type Executor struct {
 	dir    string
+	place  *os.File // dir, should it be removed
 	env    []string
 	bash   atomic.Pointer[string] // found in PATH by the first command
 	null   *os.File
@@ -52,8 +53,10 @@ func New(cfg Config) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
+	place, _ := os.Open(dir) // nil where it may be entered, but not read
 	e := &Executor{
 		dir:    dir,
+		place:  place,
 		env:    cfg.baseEnv(),
 		null:   null,
 		logs:   output.NewLogs(cfg.Logs),
@@ -138,6 +141,7 @@ func (e *Executor) launch(req shared.ExecuteRequest, dir string) (*job.Job, erro
 		Bash:   bash,
 		Null:   e.null,
 		Dir:    dir,
+		Place:  e.placeOf(dir),
 		Floods: e.floods,
 		Env:    override(env, []string{"PWD=" + dir}),
 		Name:   fmt.Sprintf("%d", number),
@@ -289,6 +293,7 @@ func (e *Executor) Close() error {
 			e.wg.Wait()
 		}
 		err = errors.Join(err, e.logs.Close(), e.null.Close())
+		e.place.Close()
 	})
 	return err
 }

@@ -163,12 +163,27 @@ func (e *Executor) resolve(dir string) (string, error) {
 	}
 	err := checkDir(path)
 	switch {
-	case err == nil:
+	case err == nil, e.placeOf(path) != path:
 		return path, nil
 	case dir == "":
 		return "", fail(shared.CodeStart, "cannot run in the session's directory %q: %v", path, err)
 	}
 	return "", invalid("cannot run in Dir %q: %v", path, err)
+}
+
+// placeOf returns the path by which a command gets into a directory. The
+// session's may have been removed, as by the model that works in it: then its
+// commands still begin there, like those of a shell, and can go elsewhere or make
+// it again.
+func (e *Executor) placeOf(dir string) string {
+	if _, err := os.Stat(dir); dir != e.dir || e.place == nil || !errors.Is(err, fs.ErrNotExist) {
+		return dir
+	}
+	path := fmt.Sprintf("/proc/self/fd/%d", e.place.Fd())
+	if _, err := os.Stat(path); err != nil {
+		return dir // not a system that has it
+	}
+	return path
 }
 
 // checkDir says why a command cannot run in a directory.

@@ -23,6 +23,7 @@ type Config struct {
 	Bash   string   // path of bash
 	Null   *os.File // open for reading, the command's stdin
 	Dir    string   // absolute
+	Place  string   // a path to it
 	Env    []string
 	Floods *Floods
 	Name   string // of the log files, which end in .stdout.log and .stderr.log
@@ -84,7 +85,7 @@ func Start(cfg Config, req shared.ExecuteRequest) (*Job, error) {
 }
 
 func start(cfg Config, files []*os.File, command string) (*process.Group, error) {
-	spec := process.Spec{Path: cfg.Bash, Dir: cfg.Dir, Env: cfg.Env, Files: files}
+	spec := process.Spec{Path: cfg.Bash, Dir: cfg.Place, Env: cfg.Env, Files: files}
 	script, err := arguments(&spec, command)
 	if err != nil {
 		return nil, err
