@@ -93,14 +93,17 @@ func (r *runner) json(ctx context.Context, req shared.ExecuteRequest) (int, erro
 func (r *runner) run(ctx context.Context, req shared.ExecuteRequest) (int, error) {
 	req.Stdout, req.Stderr = r.out, r.err
 	result, err := r.client.Execute(ctx, req)
-	if err == nil && result.Status == shared.StatusRunning {
+	detached := err == nil && result.Status == shared.StatusRunning
+	if detached {
 		fmt.Fprint(r.err, notice(result, "its output goes on here"))
 		result, err = r.follow(ctx, result.PID)
 	}
 	if err != nil {
 		return failure(ctx, err)
 	}
-	r.finish(ctx, result)
+	if told := r.finish(ctx, result); !told && !detached {
+		removeLogs(result)
+	}
 	return r.exitCode(ctx, result)
 }
 
@@ -126,17 +129,29 @@ const leftoverGrace = 500 * time.Millisecond
 const quietEnd = time.Second
 
 // finish ends what the command left running, waits until all output is
-// written, and says what the output does not.
-func (r *runner) finish(ctx context.Context, result *shared.Result) {
+// written, and says what the output does not. It reports whether that names the
+// logs.
+func (r *runner) finish(ctx context.Context, result *shared.Result) (told bool) {
 	left := r.endLeftover(ctx, result)
 	r.out.drain(ctx, quietEnd)
 	r.err.drain(ctx, quietEnd)
 	r.tellLeftover(result, left)
-	if r.out.hasSkipped() || r.err.hasSkipped() {
+	if told = r.out.hasSkipped() || r.err.hasSkipped(); told {
 		tellWhole(r.err, result, "bytes were skipped above")
 	}
 	if result.Cause == shared.CauseTimeout {
 		fmt.Fprintf(r.err, "[killed at the timeout, after %v]\n", result.Duration.Round(time.Millisecond))
+	}
+	return told
+}
+
+// removeLogs removes the logs of an output that was copied and that nobody knows
+// of.
+func removeLogs(result *shared.Result) {
+	for _, out := range []shared.Output{result.Stdout, result.Stderr} {
+		if out.Path != "" {
+			_ = os.Remove(out.Path)
+		}
 	}
 }
 

@@ -260,6 +260,23 @@ func TestRunSaysWhereTheWholeOutputIs(t *testing.T) {
 	assert.Empty(t, host(t, "run", `printf '\n[… 5 bytes skipped …]\n'`).stderr, "a Result holds it all")
 }
 
+func TestRunLeavesNoLogThatNobodyKnowsOf(t *testing.T) {
+	t.Parallel()
+	logs := func(args ...string) []string {
+		dir, err := os.MkdirTemp(programs, "") // not long: sockets are in it
+		require.NoError(t, err)
+		cmd := program(t, "host-example", append([]string{"run"}, args...)...)
+		cmd.Env = append(cmd.Env, "TMPDIR="+dir)
+		assert.Zero(t, finish(t, cmd).code)
+		found, err := filepath.Glob(filepath.Join(dir, "*", "*", "*.log"))
+		require.NoError(t, err)
+		return found
+	}
+	assert.Empty(t, logs("seq 100000; seq 100000 >&2"))
+	assert.Len(t, logs("-json", "seq 100000"), 1)
+	assert.Len(t, logs("-timeout", "10ms", "sleep 0.2"), 2)
+}
+
 func TestRunQuotesPathsForAShell(t *testing.T) {
 	t.Parallel()
 	folder, err := os.MkdirTemp(programs, "it's here")

@@ -15,7 +15,7 @@ import (
 // not be started, a plugin that is gone. In an error of this package's own
 // implementations errors.As finds an *Error, and it matches one of the Err
 // sentinels, on the host's side of the process boundary too; the exception is
-// ctx.Err(), where ctx ends and the plugin does not answer within 5 s.
+// ctx.Err(), where ctx ends and the plugin does not answer within 3 s (a Kill: within Grace and 3 s).
 type Bash interface {
 	// Execute runs a command in a fresh bash and returns when the command has
 	// ended, or earlier where the request's Mode says so.

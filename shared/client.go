@@ -14,7 +14,7 @@ import (
 const (
 	// cancelPatience is how long a call whose context has ended waits for the
 	// plugin's account before it returns the context's error.
-	cancelPatience = 5 * time.Second
+	cancelPatience = 3 * time.Second
 	// answerPatience is how long a plugin may take beyond what a request
 	// allows before it counts as gone; one whose process is stopped may only
 	// take stoppedPatience.
@@ -188,7 +188,11 @@ func await[T any](ctx context.Context, c *client, done <-chan T, number uint64, 
 		case <-patience:
 			return ctx.Err()
 		case <-late.C:
-			if c.stopped != nil && c.stopped() {
+			switch {
+			case c.stopped == nil || !c.stopped():
+			case ctx.Err() != nil: // it may go on, for others
+				return ctx.Err()
+			default:
 				return errOverdue()
 			}
 		case <-overdue.C:

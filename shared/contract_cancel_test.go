@@ -136,7 +136,7 @@ func TestCancellationOfAPluginThatDoesNotAnswer(t *testing.T) {
 	running := startExecute(ctx, bash, shared.ExecuteRequest{Command: "echo $$ >" + ready + "; " + forever})
 	pid := number(t, awaitFile(t, ready))
 	plugin := bash.PluginPID()
-	require.NoError(t, syscall.Kill(plugin, syscall.SIGSTOP))
+	faultStop(t, plugin)
 	cancel()
 	done := await(t, running)
 	require.ErrorIs(t, done.err, context.Canceled)

@@ -86,21 +86,6 @@ func TestADirectoryThatMayNotBeEntered(t *testing.T) {
 	assert.Contains(t, e.Message, "permission denied")
 }
 
-func TestASessionDirectoryThatWasDeleted(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "gone")
-	require.NoError(t, os.Mkdir(dir, 0o700))
-	bash := launchWith(t, shared.LaunchConfig{Dir: dir})
-	require.NoError(t, os.Remove(dir))
-	_, err := bash.Execute(t.Context(), shared.ExecuteRequest{Command: "true"})
-	e := requireCode(t, err, shared.ErrStart)
-	assert.Contains(t, e.Message, dir)
-	assert.Contains(t, e.Message, "does not exist")
-	assert.Equal(t, "here\n", execute(t, bash, shared.ExecuteRequest{Command: "echo here", Dir: "/"}).Stdout.Content)
-	require.NoError(t, os.Mkdir(dir, 0o700))
-	assert.Equal(t, "back\n", run(t, bash, "echo back").Stdout.Content)
-}
-
 func TestNoBashInPath(t *testing.T) {
 	t.Parallel()
 	empty := t.TempDir()

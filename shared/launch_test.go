@@ -435,7 +435,7 @@ func TestCloseOfAStoppedPlugin(t *testing.T) {
 	ready := filepath.Join(t.TempDir(), "ready")
 	running := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: "setsid sleep 1000 & echo $$ $! >" + ready + "; wait"})
 	pids := append(numbers(t, awaitFile(t, ready)), bash.PluginPID())
-	require.NoError(t, syscall.Kill(bash.PluginPID(), syscall.SIGSTOP))
+	faultStop(t, bash.PluginPID())
 	require.NoError(t, bash.Close(), "in the 5 s that it has")
 	requireErrorIsOneOf(t, await(t, running).err, shared.ErrClosed, shared.ErrCrashed)
 	for _, pid := range pids {
