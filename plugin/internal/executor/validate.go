@@ -176,7 +176,10 @@ func (e *Executor) resolve(dir string) (string, error) {
 // commands still begin there, like those of a shell, and can go elsewhere or make
 // it again.
 func (e *Executor) placeOf(dir string) string {
-	if _, err := os.Stat(dir); dir != e.dir || e.place == nil || !errors.Is(err, fs.ErrNotExist) {
+	if dir != e.dir || e.place == nil {
+		return dir
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return dir
 	}
 	path := fmt.Sprintf("/proc/self/fd/%d", e.place.Fd())

@@ -56,7 +56,7 @@ func sendByPID(p info, sig syscall.Signal) error {
 func killEach(ps []info) (denied bool) {
 	denied = len(ps) > 0
 	for _, p := range ps {
-		if send(p, syscall.SIGKILL) != syscall.EPERM {
+		if !errors.Is(send(p, syscall.SIGKILL), syscall.EPERM) {
 			denied = false
 		}
 	}
