@@ -29,7 +29,13 @@ const (
 // folders of all plugins are in it too.
 var programs string
 
-func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+func TestMain(m *testing.M) {
+	if file := os.Getenv(sudoEnv); file != "" {
+		runSudo(file)
+	} else {
+		os.Exit(testMain(m))
+	}
+}
 
 // awaitSockets returns what is left of plugins once they had the time to end.
 func awaitSockets() []string {

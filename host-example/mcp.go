@@ -52,7 +52,10 @@ func serveMCP(args []string) (int, error) {
 	if err != nil {
 		return 1, fmt.Errorf("the connection to the client broke: %w", err)
 	}
-	return 0, client.Close()
+	if err := client.Close(); err != nil {
+		return 1, err
+	}
+	return 0, nil
 }
 
 // newMCPServer serves the tools.

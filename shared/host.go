@@ -126,7 +126,8 @@ func (c *Client) Kill(ctx context.Context, req KillRequest) (*Result, error) {
 // Close ends every command and the plugin, and returns when nothing of them is
 // left, within 5 s even if the plugin is stuck. Calls under way return what
 // their commands came to; later calls fail with ErrClosed. Closing again returns
-// the same, then too.
+// the same, then too. An error says what could not be ended, or what else the
+// plugin could not clear up.
 func (c *Client) Close() error {
 	c.closed.Do(func() { close(c.closing) })
 	c.turn <- struct{}{}

@@ -2,6 +2,7 @@ package shared
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -23,7 +24,8 @@ type session struct {
 	exit     *exitWatch  // nil before watch
 	dead     atomic.Bool // a call found the plugin gone
 	end      sync.Once
-	ended    chan struct{} // nothing of it is left
+	ended    chan struct{} // nothing of it is left, or err says what is
+	err      error         // of the plugin's own Close; set once ended is closed
 }
 
 // connect starts the plugin. It leaves conn nil where there is nobody to
@@ -105,13 +107,18 @@ const (
 func (s *session) close() error {
 	s.end.Do(func() { go s.over(s.shut) })
 	if isClosedWithin(s.ended, closePatience+quitPatience+killPatience) {
-		return nil
+		return s.err
 	}
 	return &Error{CodeInternal, fmt.Sprintf("the plugin (pid %d) or one of its commands could not be ended in time", s.pid)}
 }
 
 func (s *session) shut() {
-	if s.plugin == nil || !s.endCommands() {
+	if s.plugin == nil {
+		s.terminate()
+		return
+	}
+	var answered bool
+	if answered, s.err = s.endCommands(); !answered {
 		s.terminate()
 		return
 	}
@@ -122,18 +129,23 @@ func (s *session) shut() {
 	s.clear()
 }
 
-// endCommands reports whether the plugin answered.
-func (s *session) endCommands() bool {
+// endCommands reports whether the plugin answered, and what.
+func (s *session) endCommands() (answered bool, err error) {
 	c, ok := s.bash.(*client)
 	if !ok || s.gone() {
-		return false
+		return false, nil
 	}
-	answered := make(chan struct{})
-	go func() {
-		defer close(answered)
-		_ = c.close(context.Background())
-	}()
-	return isClosedWithin(answered, closePatience)
+	done := make(chan error, 1)
+	go func() { done <- c.close(context.Background()) }()
+	select {
+	case err = <-done:
+	case <-time.After(closePatience):
+		return false, nil
+	}
+	if errors.Is(err, ErrCrashed) {
+		return false, nil
+	}
+	return true, err
 }
 
 func isClosedWithin(c <-chan struct{}, d time.Duration) bool {

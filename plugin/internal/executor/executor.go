@@ -288,7 +288,7 @@ func (e *Executor) Close() error {
 		wg.Wait()
 		e.jobs.calls.Wait()
 		if !e.table.Close() {
-			err = errors.New("a process hangs in the kernel and could not be ended")
+			err = errors.New("a process could not be ended: it hangs in the kernel, or runs as another user")
 		} else {
 			e.wg.Wait()
 		}

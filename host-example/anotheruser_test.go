@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// sudoEnv makes this program root, if it is a setuid program, and one that
+// writes its pid to the file in the variable and stays: 0 where it is not root.
+const sudoEnv = "HOST_EXAMPLE_TEST_SUDO"
+
+func runSudo(file string) {
+	pid := os.Getpid()
+	if syscall.Setuid(0) != nil {
+		pid = 0
+	}
+	_ = os.WriteFile(file, fmt.Appendln(nil, pid), 0o644)
+	if pid != 0 {
+		time.Sleep(time.Hour)
+	}
+}
+
+// A host that may not end what its command has become says so.
+func TestWhatRunsAsAnotherUserIsTold(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args  []string
+		stdin string // the command's place is %s
+		code  int
+		want  string // on stderr; the pid's place is %d
+	}{
+		"run":       {[]string{"run", "%s"}, "", 0, "[could not be ended, it hangs or runs as another user: %d "},
+		"run -json": {[]string{"run", "-json", "%s"}, "", 0, "[could not be ended, it hangs or runs as another user: %d "},
+		"mcp": {[]string{"mcp"}, initialize + "\n" + `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"bash","arguments":{"command":"%s"}}}` + "\n",
+			1, "a process could not be ended: it hangs in the kernel, or runs as another user"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd, file := asNobody(t)
+			command := "./sudo & while [ ! -s " + file + " ]; do sleep 0.01; done"
+			for _, arg := range c.args {
+				cmd.Args = append(cmd.Args, strings.ReplaceAll(arg, "%s", command))
+			}
+			cmd.Stdin = strings.NewReader(strings.ReplaceAll(c.stdin, "%s", command))
+			r := finish(t, cmd)
+			text, err := os.ReadFile(file)
+			require.NoError(t, err, r.stderr)
+			pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+			require.NoError(t, err)
+			if pid == 0 {
+				t.Skip("a setuid program does not become root here: no_new_privs, or nosuid")
+			}
+			require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+			assert.Equal(t, c.code, r.code, r.stderr)
+			assert.Contains(t, r.stderr, strings.ReplaceAll(c.want, "%d", strconv.Itoa(pid)))
+		})
+	}
+}
+
+// asNobody returns host-example as a program of the user nobody, in whose
+// directory is a program sudo, and the file to which that writes.
+func asNobody(t *testing.T) (cmd *exec.Cmd, file string) {
+	t.Helper()
+	const nobody = 65534
+	if os.Getuid() != 0 {
+		t.Skip("only root can make a program that runs as root")
+	}
+	dir, err := os.MkdirTemp("", "nobody-")
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	require.NoError(t, os.Chmod(dir, 0o777)) // past the umask
+	self, err := os.Executable()
+	require.NoError(t, err)
+	for name, from := range map[string]string{
+		"host-example": filepath.Join(programs, "host-example"), "bash-plugin": filepath.Join(programs, "bash-plugin"), "sudo": self,
+	} {
+		text, err := os.ReadFile(from)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o755))
+	}
+	require.NoError(t, os.Chmod(filepath.Join(dir, "sudo"), 0o755|os.ModeSetuid))
+	file = filepath.Join(dir, "pid")
+	cmd = exec.Command(filepath.Join(dir, "host-example"))
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, sudoEnv + "=" + file}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	cmd.WaitDelay = hang
+	return cmd, file
+}
