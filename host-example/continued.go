@@ -17,18 +17,25 @@ const continuation = "> "
 // with a here-document or an open quote.
 func (s *shell) command(ctx context.Context) (string, error) {
 	text, err := s.console.line(s.prompt())
-	for err == nil && isShell(text) && isUnfinished(ctx, text) {
-		var line string
-		line, err = s.console.line(continuation)
+	if err != nil || !isShell(text) {
+		return text, err
+	}
+	for goesOn, end := isUnfinished(ctx, text); goesOn; {
+		line, err := s.console.line(continuation)
 		switch {
 		case err == nil && s.console.wasInterrupted(), errors.Is(err, io.EOF) && s.console.isTerminal():
 			return "", nil
 		case errors.Is(err, io.EOF): // bash says what is missing
 			return text, nil
+		case err != nil:
+			return "", err
 		}
 		text += "\n" + line
+		if strings.Contains(line, end) { // bash is not asked after each line of a long text
+			goesOn, end = isUnfinished(ctx, text)
+		}
 	}
-	return text, err
+	return text, nil
 }
 
 // isShell reports whether a line is for bash, and has something for it.
@@ -37,17 +44,23 @@ func isShell(line string) bool {
 	return line != "" && line[0] != '#' && line[0] != ':'
 }
 
-// unfinished is what bash says of a command that goes on.
-var unfinished = regexp.MustCompile(`(?m)^bash: line \d+: (syntax error: unexpected end of file|unexpected EOF while looking for matching|warning: here-document at line \d+ delimited by end-of-file)`)
+// unfinished is what bash says of a command that goes on, and of what ends an
+// open quote or here-document.
+var unfinished = regexp.MustCompile("(?m)^bash: (?:line \\d+: )?(?:syntax error: unexpected end of file|unexpected EOF while looking for matching `(.+)'|warning: here-document at line \\d+ delimited by end-of-file \\(wanted `(.+)'\\))")
 
-// isUnfinished reports whether bash would read on. It runs nothing.
-func isUnfinished(ctx context.Context, text string) bool {
+// isUnfinished reports whether bash would read on, and what is in every line that
+// may end the command. It runs nothing.
+func isUnfinished(ctx context.Context, text string) (goesOn bool, end string) {
 	if rest := strings.TrimRight(text, `\`); (len(text)-len(rest))%2 == 1 {
-		return true
+		return true, ""
 	}
 	bash := exec.CommandContext(ctx, "bash", "--norc", "-n")
 	bash.Stdin = strings.NewReader(text + "\n")
 	bash.Env = append(os.Environ(), "LC_ALL=C", "BASH_ENV=")
 	message, _ := bash.CombinedOutput()
-	return unfinished.Match(message)
+	match := unfinished.FindSubmatch(message)
+	if match == nil {
+		return false, ""
+	}
+	return true, string(match[1]) + string(match[2])
 }
