@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"bashplugin/shared"
 	"bashplugin/shared/tool"
 )
 
@@ -82,6 +83,21 @@ func indexOf(tools []*mcp.Tool, name string) int {
 		}
 	}
 	return -1
+}
+
+// A client that shows its model nothing but the structured content has there what
+// reads a background command's output, and why a log is incomplete.
+func TestMCPStructuredContentNamesTheLog(t *testing.T) {
+	t.Parallel()
+	s := connect(t, nil, "-dialect", "mode")
+	r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "bash", Arguments: map[string]any{"command": endless, "mode": "background"}})
+	require.NoError(t, err)
+	got := fields(t, r)
+	require.NotNil(t, got.Stdout)
+	assert.FileExists(t, got.Stdout.Path)
+	broken := newReport(tool.Answer{Result: &shared.Result{Stderr: shared.Output{PathError: "disk full"}}})
+	assert.Equal(t, &reportStream{PathError: "disk full"}, broken.Stderr)
+	assert.Nil(t, broken.Stdout)
 }
 
 func TestMCPCallsATool(t *testing.T) {

@@ -15,7 +15,8 @@ import (
 // not be started, a plugin that is gone. In an error of this package's own
 // implementations errors.As finds an *Error, and it matches one of the Err
 // sentinels, on the host's side of the process boundary too; the exception is
-// ctx.Err(), where ctx ends and the plugin does not answer within 3 s (a Kill: within Grace and 3 s).
+// ctx.Err(), where ctx ends and the plugin does not answer within 3 s, or of a
+// Kill within Grace and 3 s.
 type Bash interface {
 	// Execute runs a command in a fresh bash and returns when the command has
 	// ended, or earlier where the request's Mode says so.
@@ -31,9 +32,10 @@ type Bash interface {
 	Check(ctx context.Context, req CheckRequest) (*Result, error)
 
 	// Kill ends a job's whole process tree, returns its final output from the
-	// first byte on (within the limits), and forgets the job. Killing a job
-	// that has finished succeeds. An unknown pid is ErrNotFound. The end of ctx
-	// does not stop a Kill, which takes little more than Grace.
+	// first byte on (within the limits), and forgets the job, unless the system
+	// does not let it end: then the Result tells what lives. Killing a job that
+	// has finished succeeds. An unknown pid is ErrNotFound. The end of ctx does
+	// not stop a Kill, which takes little more than Grace.
 	Kill(ctx context.Context, req KillRequest) (*Result, error)
 }
 
@@ -99,7 +101,7 @@ type ExecuteRequest struct {
 // The writers that a plugin hands to its implementation are OutputEnders, each
 // Write of which waits for a host that is behind. The implementation calls
 // EndOutput once it writes no more. Where a command that is over has written
-// nothing for 5 s, the plugin does.
+// nothing for 5 to 10 s, the plugin does.
 type OutputEnder interface {
 	EndOutput()
 }
@@ -186,6 +188,6 @@ type Output struct {
 	OutputLines, OutputBytes int   // of Content and Head
 	LastLinePartial          bool  // Content is the end of one line longer than MaxBytes
 
-	Path      string // log with the whole stream so far, which a job always has; "" where Content is all there was
+	Path      string // log with the whole stream so far, as a job has from the start; "" where Content is all there was
 	PathError string // why that log is incomplete; "" where it is not
 }

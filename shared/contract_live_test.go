@@ -136,26 +136,31 @@ func TestAStuckLiveWriterDelaysNothing(t *testing.T) {
 }
 
 // failing is a live writer that does not want more.
-type failing struct{ calls recorder }
+type failing struct {
+	calls recorder
+	err   error // nil: it only takes less than it should
+}
 
 func (f *failing) Write(p []byte) (int, error) {
 	_, _ = f.calls.Write(p)
-	return 0, errors.New("no more")
+	return len(p) - 1, f.err
 }
 
 func TestAFailingLiveWriterEndsTheCopyAlone(t *testing.T) {
 	t.Parallel()
 	bash := launch(t)
-	g := newGate(t)
-	var writer failing
-	running := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: "echo one; " + g.wait() + "; echo two; exit 3", Stdout: &writer})
-	writer.calls.await(t, "one\n")
-	g.open(t)
-	done := await(t, running)
-	require.NoError(t, done.err)
-	assert.Equal(t, 3, done.result.ExitCode)
-	assert.Equal(t, "one\ntwo\n", done.result.Stdout.Content)
-	assert.Equal(t, "one\n", writer.calls.String())
+	for _, err := range []error{errors.New("no more"), nil} {
+		g := newGate(t)
+		writer := failing{err: err}
+		running := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: "echo one; " + g.wait() + "; echo two; exit 3", Stdout: &writer})
+		writer.calls.await(t, "one\n")
+		g.open(t)
+		done := await(t, running)
+		require.NoError(t, done.err)
+		assert.Equal(t, 3, done.result.ExitCode)
+		assert.Equal(t, "one\ntwo\n", done.result.Stdout.Content)
+		assert.Equal(t, "one\n", writer.calls.String())
+	}
 }
 
 // slow is a live writer that reads as fast as the test lets it.

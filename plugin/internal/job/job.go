@@ -47,8 +47,9 @@ type Job struct {
 
 	toldEnd atomic.Bool // a Result has said that bash has ended
 
-	mu      sync.Mutex        // guards what follows
-	ending  []<-chan struct{} // closed as each End returns
+	mu      sync.Mutex    // guards what follows
+	ends    int           // how many calls of End are under way
+	ending  chan struct{} // closed when there is none any more
 	cause   shared.Cause
 	deadly  bool // bash cannot exit because of the signal that cause sent
 	outcome outcome
@@ -230,10 +231,11 @@ func (j *Job) Keep() {
 // nothing lives and everything is read, or when the kernel does not let a
 // process go.
 func (j *Job) End(cause shared.Cause, sig syscall.Signal, grace time.Duration) {
-	done := make(chan struct{})
-	defer close(done)
+	defer j.endEnd()
 	j.mu.Lock()
-	j.ending = append(j.ending, done)
+	if j.ends++; j.ends == 1 {
+		j.ending = make(chan struct{})
+	}
 	if j.cause == "" && j.group.LeaderLives() {
 		j.cause, j.deadly = cause, !j.group.LeaderHandles(sig)
 	}
@@ -243,20 +245,21 @@ func (j *Job) End(cause shared.Cause, sig syscall.Signal, grace time.Duration) {
 	}
 }
 
-// Ending returns a channel that is closed when an End that is under way returns,
+func (j *Job) endEnd() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.ends--; j.ends == 0 {
+		close(j.ending)
+		j.ending = nil
+	}
+}
+
+// Ending returns a channel that is closed when no End is under way any more,
 // nil where there is none.
 func (j *Job) Ending() <-chan struct{} {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for len(j.ending) > 0 {
-		select {
-		case <-j.ending[0]:
-			j.ending = j.ending[1:]
-		default:
-			return j.ending[0]
-		}
-	}
-	return nil
+	return j.ending
 }
 
 // Settle waits for the live copy, as far as its reader keeps up.

@@ -405,6 +405,14 @@ func TestLogHasTheLineBeingWritten(t *testing.T) {
 	assert.Equal(t, "no more\nand another line", readLog(t, out))
 	require.NoError(t, s.Close())
 	assert.Equal(t, "no more\nand another line", readLog(t, out))
+
+	// Of a job, also where the Result shows it whole.
+	s = newTestStream(t, LogsConfig{}, StreamConfig{})
+	s.Keep()
+	write(t, s, "a prompt: ")
+	out = s.Show(defaults, false)
+	assert.Equal(t, "a prompt: ", out.Content)
+	assert.Equal(t, "a prompt: ", readLog(t, out))
 }
 
 // Whoever looks while a line without end is written sees each byte once, and a
