@@ -17,7 +17,7 @@ type Floods struct {
 	work  atomic.Int64 // nanoseconds of turns since the last rest
 
 	processors int       // to use while there is a flood; 0: never changed
-	restShare  int       // how long a makeWay is, in times of the work
+	scarce     bool      // there are less than spareProcessors
 	born       time.Time // times below are since then
 
 	mu      sync.Mutex    // guards what follows
@@ -41,9 +41,11 @@ const (
 	// calmAfter is how long after a flood the next one is still expected.
 	calmAfter = time.Second
 
-	// A flood and its copy use four processors: the command, the plugin twice,
-	// and the host. Where there are fewer, the copy gets a thirtieth of the time
-	// unless the floods are mostlyIdle: they wait for output that long.
+	// A flood's copy gets half of the time. A flood and its copy use four
+	// processors: the command, the plugin twice, and the host. Where there are
+	// fewer, the copy gets a thirtieth of the time unless the floods are
+	// mostlyIdle: they wait for output that long. A command may be slow only
+	// because the copy has its processor.
 	spareProcessors = 4
 	spareRest       = 1
 	scarceRest      = 30
@@ -57,10 +59,7 @@ const (
 // the commands.
 func NewFloods(processors int) *Floods {
 	all := max(processors, runtime.GOMAXPROCS(0))
-	f := &Floods{turns: make(chan struct{}, max(1, all-1)), processors: processors, restShare: spareRest, born: time.Now()}
-	if all < spareProcessors {
-		f.restShare = scarceRest
-	}
+	f := &Floods{turns: make(chan struct{}, max(1, all-1)), processors: processors, scarce: all < spareProcessors, born: time.Now()}
 	f.calm = time.AfterFunc(0, f.relax)
 	return f
 }
@@ -161,8 +160,8 @@ type follower struct {
 	waited time.Duration // by them until then
 }
 
-// makeWay is a rest after work, unless the floods have been mostlyIdle since the
-// last one.
+// makeWay is a rest after work, where there are floods: a long one unless they
+// have been mostlyIdle since the last one.
 func (w *follower) makeWay(work time.Duration) {
 	f, before := w.floods, *w
 	w.looked = time.Since(f.born)
@@ -170,11 +169,15 @@ func (w *follower) makeWay(work time.Duration) {
 	active, over := f.active, f.over
 	w.waited = f.waited + time.Duration(f.waiting)*w.looked
 	f.mu.Unlock()
-	all := float64(active) * float64(w.looked-before.looked)
-	if float64(w.waited-before.waited) >= mostlyIdle*all {
+	if active == 0 {
 		return
 	}
-	timer := time.NewTimer(min(time.Duration(f.restShare)*work, maxMakeWay))
+	share := time.Duration(spareRest)
+	all := float64(active) * float64(w.looked-before.looked)
+	if f.scarce && float64(w.waited-before.waited) < mostlyIdle*all {
+		share = scarceRest
+	}
+	timer := time.NewTimer(min(share*work, maxMakeWay))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

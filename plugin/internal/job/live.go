@@ -112,6 +112,8 @@ func (l *live) run() {
 	defer l.giveUp()
 	follower := follower{floods: l.floods}
 	follower.makeWay(0)
+	var bytes int // written since the last makeWay
+	var work time.Duration
 	for l.await() {
 		start := time.Now()
 		c, err := l.next()
@@ -122,8 +124,12 @@ func (l *live) run() {
 		if !l.write(c) {
 			return // nobody wants more
 		}
-		if more := l.wrote(c); more && len(c.text) >= bufferSize {
-			follower.makeWay(time.Since(start))
+		more := l.wrote(c)
+		bytes += len(c.text)
+		work += time.Since(start)
+		if more && bytes >= bufferSize {
+			follower.makeWay(work)
+			bytes, work = 0, 0
 		}
 	}
 }

@@ -33,17 +33,17 @@ func (t *track) write(p []byte) (free <-chan struct{}) {
 	switch copied := t.live == nil || t.to == nil || t.live.put(t, p); {
 	case copied:
 		_, _ = t.stream.Write(p)
-	case t.apart: // it gets to the disk while the Stream has it and more is read
+	case t.apart && len(p) >= bufferSize: // it gets to the disk while the Stream has it and more is read
 		stored := make(chan struct{})
 		go func() {
 			defer close(stored)
 			t.live.store(t, p, nil)
 		}()
 		_, _ = t.stream.Write(p)
-		if len(p) >= bufferSize {
-			return stored
-		}
-		<-stored
+		return stored
+	case t.apart:
+		t.live.store(t, p, nil)
+		_, _ = t.stream.Write(p)
 	default:
 		_, _ = t.stream.Write(p)
 		log, verbatim, mayGrow := t.stream.Verbatim()
