@@ -120,7 +120,7 @@ type CheckRequest struct {
 	PID     int           // of the job; AllJobs lists every job in Result.Jobs
 	All     bool          // all output so far, not only what no Result has shown yet
 	Wait    time.Duration // wait up to this long for bash to end (where a Result has told so, for what it left running) …
-	WaitFor string        // … or for all of the job to end, or output not shown yet (sanitized, either stream) to match this regular expression, where (?m) makes ^ and $ those of lines; a match longer than 64 KiB may be missed; without Wait it is not waited for
+	WaitFor string        // … or for all of the job to end, or output not shown yet (sanitized, either stream) to match this regular expression, where (?m) makes ^ and $ those of lines; a match longer than 64 KiB may be missed; counts of hundreds (x{500}) may make it invalid; without Wait it is not waited for
 	Limits  Limits
 }
 

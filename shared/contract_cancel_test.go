@@ -41,6 +41,27 @@ func TestMeaning2Cancellation(t *testing.T) {
 		_, err := bash.Check(t.Context(), shared.CheckRequest{PID: done.result.PID})
 		requireCode(t, err, shared.ErrNotFound)
 	})
+	t.Run("just after bash has ended", func(t *testing.T) { // while the plugin looks who is still at the output
+		ended := 0
+		for range 10 {
+			ready := filepath.Join(t.TempDir(), "ready")
+			ctx, cancel := cancelable(t)
+			running := startExecute(ctx, bash, shared.ExecuteRequest{
+				Command: "exec > >(exec 2>/dev/null; while :; do :; done); echo $! >" + ready,
+			})
+			pid := numbers(t, awaitFile(t, ready))[0]
+			cancel()
+			done := await(t, running)
+			require.NoError(t, done.err)
+			if len(done.result.Leftover) == 0 {
+				ended++
+			} else { // the cancel came too late
+				kill(t, bash, done.result.PID)
+			}
+			awaitDeath(t, pid)
+		}
+		assert.Positive(t, ended)
+	})
 	t.Run("by a deadline", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), soon)
 		defer cancel()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bashplugin/shared"
+	"bashplugin/shared/internal/plugintest"
 )
 
 // listDescriptors prints bash's descriptors, but for the one that listing
@@ -176,4 +178,26 @@ func TestFaultSwappedBinary(t *testing.T) {
 			assert.NoFileExists(t, ran)
 		})
 	}
+}
+
+// A process that takes over the environment of a command is not the command's,
+// as where that has written it to a file for later.
+func TestFaultEnvironmentOfAnotherSession(t *testing.T) {
+	t.Parallel()
+	snapshot := filepath.Join(t.TempDir(), "environment")
+	first, second := launch(t), launch(t)
+	run(t, first, "export -p >"+snapshot)
+	job := background(t, second, ". "+snapshot+"; exec bash -c 'echo ready; "+forever+" & wait'")
+	awaitText(t, second, job.PID, "ready")
+	ready := filepath.Join(t.TempDir(), "ready")
+	stranger := exec.Command("bash", "-c", ". "+snapshot+"; exec bash -c 'echo >"+ready+"; exec "+forever+"'")
+	require.NoError(t, stranger.Start())
+	defer func() {
+		_ = stranger.Process.Kill()
+		_ = stranger.Wait()
+	}()
+	awaitFile(t, ready)
+	require.NoError(t, first.Close())
+	assert.True(t, plugintest.Alive(stranger.Process.Pid))
+	assert.Equal(t, shared.StatusRunning, check(t, second, shared.CheckRequest{PID: job.PID}).Status)
 }

@@ -54,7 +54,7 @@ func (cfg *LaunchConfig) start(ctx context.Context, stop <-chan struct{}) (*sess
 	case err != nil:
 		return nil, err
 	case running != nil:
-		return cfg.attach(ctx, running)
+		return cfg.attach(ctx, stop, running)
 	}
 	if err := cfg.checkBinary(); err != nil {
 		return nil, err

@@ -49,10 +49,33 @@ func parseReattach(value string) (*Reattach, error) {
 	return r, nil
 }
 
-// attach connects to the plugin.
-func (cfg *LaunchConfig) attach(ctx context.Context, r *Reattach) (*session, error) {
-	ctx, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
+// attach connects to the plugin, unless ctx ends or stop is closed before.
+func (cfg *LaunchConfig) attach(ctx context.Context, stop <-chan struct{}, r *Reattach) (*session, error) {
+	attempt, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
 	defer cancel()
+	go func() {
+		select {
+		case <-stop:
+			cancel()
+		case <-attempt.Done():
+		}
+	}()
+	s, err := cfg.connectTo(attempt, r)
+	if err == nil {
+		return s, nil
+	}
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-stop:
+		return nil, errClientClosed()
+	default:
+		return nil, err
+	}
+}
+
+// connectTo is attach until ctx ends.
+func (cfg *LaunchConfig) connectTo(ctx context.Context, r *Reattach) (*session, error) {
 	var dialer net.Dialer
 	connected, err := dialer.DialContext(ctx, r.Network, r.Addr)
 	if err != nil {

@@ -45,6 +45,9 @@ func (s *tasks) addJob(r *shared.Result, mode shared.Mode) string {
 // add gives an id to the job that r is an account of.
 func (s *tasks) add(r *shared.Result) string {
 	id := s.newID()
+	if s.isFull() {
+		s.look()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// A pid comes again only when the Bash has forgotten the job that had it.
@@ -55,6 +58,34 @@ func (s *tasks) add(r *shared.Result) string {
 	}
 	s.list = append(s.list, task{id: id, pid: r.PID, started: r.Started, over: over(r)})
 	return id
+}
+
+// isFull reports whether the next id takes the place of one that may run.
+func (s *tasks) isFull() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.list) >= maxIDs && !slices.ContainsFunc(s.list, func(t task) bool { return t.over })
+}
+
+// lookTime bounds a look.
+const lookTime = 5 * time.Second
+
+// look takes note of the tasks of which nothing runs any more.
+func (s *tasks) look() {
+	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
+	defer cancel()
+	all, err := s.bash.Check(ctx, shared.CheckRequest{PID: shared.AllJobs})
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.list {
+		t := &s.list[i]
+		t.over = t.over || !slices.ContainsFunc(all.Jobs, func(r shared.Result) bool {
+			return r.PID == t.pid && r.Started.Equal(t.started) && !over(&r)
+		})
+	}
 }
 
 // check returns an account of a task. Of one that was killed here it is always

@@ -182,3 +182,13 @@ func TestModeEndingOfALogThatIsGone(t *testing.T) {
 	require.NoError(t, tools.Close())
 	assert.NoFileExists(t, path)
 }
+
+// However many jobs have ended since, the id of one that runs stays.
+func TestTheIDOfAServerStays(t *testing.T) {
+	a := newAgentOver(t, tool.BashID, plugin)
+	server := a.run(args{"command": forever, "run_in_background": true}).ID
+	for range 520 {
+		a.run(args{"command": "true", "run_in_background": true})
+	}
+	assert.False(t, a.kill(server).IsError)
+}

@@ -66,8 +66,16 @@ func (e *Executor) await(ctx context.Context, j *job.Job, wait time.Duration, pa
 	for watch := j.Watch(pattern); w.until(e.looks, nil, nil); {
 		stdout, stderr := j.OutputChanged()
 		start := time.Now()
-		found, more := watch.Match()
-		e.looks <- struct{}{}
+		var found, more bool
+		looked := make(chan struct{})
+		go func() {
+			defer close(looked)
+			found, more = watch.Match()
+			e.looks <- struct{}{}
+		}()
+		if !w.until(looked, nil, nil) {
+			return // a look that is under way comes to its end alone
+		}
 		// Half of the time is for others, however much is written.
 		if found || !w.until(nil, nil, time.After(time.Since(start))) || !more && !w.until(stdout, stderr, nil) {
 			return

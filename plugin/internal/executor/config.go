@@ -68,7 +68,7 @@ func (c Config) baseEnv() []string {
 // pluginsOwn reports whether a variable belongs to the way from host to
 // plugin. In a command it would break go-plugin programs.
 func pluginsOwn(name string) bool {
-	return strings.HasPrefix(name, "PLUGIN_") || strings.HasPrefix(name, "BASH_PLUGIN") || name == process.TokenName
+	return strings.HasPrefix(name, "PLUGIN_") || strings.HasPrefix(name, "BASH_PLUGIN")
 }
 
 func matchesAny(globs []string, name string) bool {

@@ -217,11 +217,13 @@ func (e *Executor) attend(ctx context.Context, j *job.Job, req shared.ExecuteReq
 	return e.finish(j, req.Limits)
 }
 
-// stop ends a command, unless it has just ended by itself.
+// stop ends a command. Where bash has just ended by itself, what it left behind
+// ends with a call that is cancelled, and is a job at the timeout.
 func (e *Executor) stop(j *job.Job, cause shared.Cause) {
 	if j.HasEnded() {
-		<-j.Ended()
-		return
+		if <-j.Ended(); cause != shared.CauseCancel || !j.Running() {
+			return
+		}
 	}
 	j.End(cause, syscall.SIGTERM, stopGrace)
 }

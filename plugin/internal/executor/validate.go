@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 	"syscall"
 
@@ -113,7 +114,26 @@ func validateCheck(req *shared.CheckRequest) (*regexp.Regexp, error) {
 	if err != nil {
 		return nil, invalid("WaitFor is not a regular expression (syntax of Go's regexp): %v", err)
 	}
+	if n := states(req.WaitFor); n > maxStates {
+		return nil, invalid("WaitFor has %d states with its repetitions written out, and may have %d: use * or + where it counts to hundreds", n, maxStates)
+	}
 	return pattern, nil
+}
+
+// maxStates bounds the time that a look through output takes.
+const maxStates = 1000
+
+// states returns the size of the program that a valid pattern becomes.
+func states(pattern string) int {
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return 0
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return 0
+	}
+	return len(program.Inst)
 }
 
 func validateKill(req *shared.KillRequest) error {

@@ -78,6 +78,9 @@ func (s *source) run() {
 			}
 		}
 	})
+	if waits {
+		s.floods.wait(false)
+	}
 	if pace.flood {
 		s.floods.end()
 	}

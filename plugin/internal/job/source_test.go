@@ -46,3 +46,19 @@ func writeAll(to *os.File, p []byte) {
 	defer to.Close()
 	_, _ = to.Write(p)
 }
+
+// A flood that ends while it waits for output does not count as one that waits
+// any more.
+func TestNoFloodWaitsThatHasEnded(t *testing.T) {
+	floods := NewFloods(0)
+	for range 300 {
+		s, write, err := newSource(floods, func([]byte) <-chan struct{} { return nil }, func() {})
+		require.NoError(t, err)
+		go s.run()
+		writeAll(write, make([]byte, 2<<20))
+		s.drain()
+		s.close()
+	}
+	assert.Zero(t, floods.active)
+	assert.Zero(t, floods.waiting)
+}

@@ -121,7 +121,14 @@ func (l *line) find(column int) (n, first int) {
 	case by <= maxBack:
 		return l.backwards(column)
 	}
-	return upTo(column, l.left, text)
+	return l.upTo(column, text)
+}
+
+// upTo is that of the line's text.
+func (l *line) upTo(column int, text []byte) (n, first int) {
+	n, first = upTo(column, l.left, text)
+	l.work += n
+	return n, first
 }
 
 // maxBack is how many columns are counted backwards and not from the line's
@@ -136,7 +143,7 @@ func (l *line) backwards(to int) (n, first int) {
 	for first > to {
 		r, size := utf8.DecodeLastRune(text[:n])
 		if r == '\t' {
-			return upTo(to, l.left, text)
+			return l.upTo(to, text)
 		}
 		n -= size
 		_, width := cell(text[n:n+size], 0)
@@ -148,6 +155,7 @@ func (l *line) backwards(to int) (n, first int) {
 func (l *line) forth(column int) {
 	text := l.right.text()
 	n, end := upTo(column, l.column, text)
+	l.work += n
 	l.buf = append(l.buf, text[:n]...)
 	l.right.at += n
 	l.right.width -= end - l.column

@@ -5,6 +5,7 @@ import "bytes"
 // edit carries out a control sequence that changes the line or moves within
 // it, and ignores every other one. param is -1 where there is none.
 func (l *line) edit(final byte, param int) {
+	l.afford()
 	n := max(param, 1)
 	switch final {
 	case 'G', '`': // CHA, HPA
@@ -71,6 +72,7 @@ func (l *line) shift(final byte, n int) {
 		l.blank = true
 	}
 	l.right.width = advance(l.column, l.right.text()) - l.column
+	l.work += len(l.right.text())
 }
 
 // expand makes spaces of the tabs right of the cursor, which would not move

@@ -10,6 +10,13 @@ const (
 	// half is finished and cannot be edited any more.
 	maxLine = 64 << 10
 
+	// An edit may look at editWork bytes of the line, and all of them at
+	// spareWork more. A line whose edits cost more than that is finished like the
+	// front of one that is too long: what redraws a terminal's line does not, but
+	// each edit of a line of maxLine may.
+	editWork  = 512
+	spareWork = 1 << 20
+
 	handOver = 16 << 10 // finished text is handed on once there is this much, or at the end of a Write
 	retained = 48 << 10 // a larger buffer is given up when the line in it is short
 )
@@ -36,6 +43,7 @@ type line struct {
 	column int // of known
 
 	right right
+	work  int  // bytes that edits of the line looked at, less what they may
 	ahead int  // columns from the end of buf to the cursor
 	blank bool // some spaces are cells without text: NULs until the line is shown
 }
@@ -55,7 +63,7 @@ func (l *line) newline() {
 // begin begins a line at a position in buf.
 func (l *line) begin(at int) {
 	l.start, l.seen, l.known = at, at, at
-	l.column, l.left = 0, 0
+	l.column, l.left, l.work = 0, 0, 0
 }
 
 // settle finds where the line begins and finishes the front of one that is too
@@ -91,6 +99,18 @@ func (l *line) bound() {
 			unblank(front)
 		}
 	}
+}
+
+// afford takes note of one edit, and finishes a line whose edits have cost too
+// much.
+func (l *line) afford() {
+	if l.work = max(0, l.work-editWork); l.work <= spareWork {
+		return
+	}
+	l.finish()
+	left := advance(l.left, l.buf[l.start:])
+	l.begin(len(l.buf))
+	l.left, l.column = left, left
 }
 
 // flush hands finished text on.

@@ -169,6 +169,7 @@ func (s *Sanitizer) control(b byte) {
 	case '\r':
 		s.line.moveTo(0)
 	case '\b':
+		s.line.afford()
 		s.line.move(-1)
 	}
 }

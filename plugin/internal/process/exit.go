@@ -37,9 +37,13 @@ func exists(pid int) bool {
 	return err == nil
 }
 
-// still reports whether p lives and its pid was not reused.
+// still reports whether p lives and its pid was not reused, as far as can be
+// told: where this process has no descriptor left it can not.
 func still(p info) bool {
 	now, err := stat(p.pid)
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM) {
+		return true
+	}
 	return err == nil && now.start == p.start && !now.dead
 }
 
@@ -65,7 +69,7 @@ func killEach(ps []info) (denied bool) {
 
 // pollStill waits for a process's end where nothing tells of it.
 func pollStill(p info) {
-	for still(p) {
-		time.Sleep(10 * time.Millisecond)
+	for pause := 10 * time.Millisecond; still(p); pause = min(2*pause, 80*time.Millisecond) {
+		time.Sleep(pause)
 	}
 }

@@ -2,6 +2,8 @@ package process
 
 import (
 	"os"
+	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -33,8 +35,25 @@ func hasEnded(pid int) bool {
 	return err != nil || child.Signo != 0
 }
 
+// watched counts the processes that awaitExit has a descriptor for.
+var watched atomic.Int64
+
+// maxWatched leaves most descriptors to what cannot do without.
+var maxWatched = sync.OnceValue(func() int64 {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return 0
+	}
+	return int64(min(limit.Cur, 1<<20) / 4)
+})
+
 // awaitExit waits for the end of any process, not only of a child.
 func awaitExit(p info) {
+	defer watched.Add(-1)
+	if watched.Add(1) > maxWatched() {
+		pollStill(p)
+		return
+	}
 	pidfd, err := unix.PidfdOpen(p.pid, 0)
 	if err != nil {
 		pollStill(p)

@@ -36,7 +36,6 @@ type Group struct {
 
 	table  *Table
 	line   string // the leader's arguments, as arguments gives them
-	token  string // in the environment of every process of the group
 	mark   uint64 // that every process of the group has
 	start  uint64 // clock of the leader's start, as in info.start
 	exited chan struct{}

@@ -59,7 +59,7 @@ func StartGuardian(duties Duties) (*Record, error) {
 		return nil, err
 	}
 	attr := &syscall.ProcAttr{
-		Env:   withoutToken(os.Environ()), // the guardian must not find itself
+		Env:   os.Environ(),
 		Dir:   "/",
 		Files: []uintptr{null.Fd(), null.Fd(), 2, here.Fd(), record.file.Fd()},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
@@ -139,7 +139,7 @@ func (o *orders) find(record *Record) []info {
 	tree := newTree(all)
 	tree.leave(os.Getpid()) // a child of the plugin's too, which may have a mark when it dies
 	for pid, p := range all {
-		if owns(entries, p, all) || o.Session.hasMark(markOf(pid)) || o.Session.hasToken(environment(pid, TokenName)) {
+		if owns(entries, p, all) || o.Session.hasMark(markOf(pid)) {
 			tree.take(pid)
 		}
 	}

@@ -90,9 +90,8 @@ func (t *Table) bury(o *orphan) {
 // members seen before. mu is held.
 func (t *Table) owner(p info) *Group {
 	mark := markOf(p.pid)
-	token := environment(p.pid, TokenName)
 	for g := range t.groups {
-		if mark == g.mark || g.knows(p) || inToken(token, g.token) {
+		if mark == g.mark || g.knows(p) {
 			return g
 		}
 	}

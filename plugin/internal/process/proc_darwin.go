@@ -54,9 +54,6 @@ func adopted() []int { return nil }
 // handles cannot tell: it says that a process may.
 func handles(int, syscall.Signal) bool { return true }
 
-// environment is not told of other processes.
-func environment(int, string) string { return "" }
-
 // arguments are not told of other processes.
 func arguments(int) string { return "" }
 

@@ -149,18 +149,6 @@ func adopted() []int {
 	return pids
 }
 
-// environment returns a variable of a process's environment as it was at its
-// start, "" where there is none or it may not be read.
-func environment(pid int, name string) string {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	for entry := range bytes.SplitSeq(text, []byte{0}) {
-		if value, ok := bytes.CutPrefix(entry, []byte(name+"=")); ok {
-			return string(value)
-		}
-	}
-	return ""
-}
-
 // arguments returns a process's arguments, "" where it has none, as amid an
 // exec.
 func arguments(pid int) string {

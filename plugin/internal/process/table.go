@@ -49,7 +49,6 @@ func (t *Table) Start(spec Spec) (*Group, error) {
 	g := &Group{
 		table:  t,
 		line:   strings.Join(spec.Args, " "),
-		token:  t.session.token(number),
 		mark:   t.session.mark(number),
 		slot:   -1,
 		exited: make(chan struct{}),
@@ -61,7 +60,7 @@ func (t *Table) Start(spec Spec) (*Group, error) {
 	for i, f := range spec.Files {
 		files[i] = f.Fd()
 	}
-	attr := &syscall.ProcAttr{Dir: spec.Dir, Env: withToken(spec.Env, g.token), Files: files}
+	attr := &syscall.ProcAttr{Dir: spec.Dir, Env: spec.Env, Files: files}
 	pidfd, err := t.start(g, spec, attr)
 	if err != nil {
 		return nil, err
