@@ -50,6 +50,7 @@ func TestMeaning2Cancellation(t *testing.T) {
 				Command: "exec > >(exec 2>/dev/null; while :; do :; done); echo $! >" + ready,
 			})
 			pid := numbers(t, awaitFile(t, ready))[0]
+			time.Sleep(10 * time.Millisecond) // bash ends
 			cancel()
 			done := await(t, running)
 			require.NoError(t, done.err)
