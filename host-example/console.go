@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -60,14 +61,19 @@ func openConsole(ctx context.Context) (*console, error) {
 			_ = term.Restore(in, state)
 		}
 		c.screen = newScreen(os.Stdout, terminalWidth)
-		c.editor = term.NewTerminal(struct {
-			io.Reader
-			io.Writer
-		}{lineReader{c}, os.Stdout}, "")
-		c.editor.History = new(history)
+		c.editor = newEditor(c, new(history))
 	}
 	go read(os.Stdin, chunks) // until the program ends: a read cannot be called back
 	return c, nil
+}
+
+func newEditor(c *console, past term.History) *term.Terminal {
+	editor := term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{lineReader{c}, os.Stdout}, "")
+	editor.History = past
+	return editor
 }
 
 // terminalWidth is that of stdout.
@@ -132,6 +138,9 @@ func (c *console) line(prompt string) (string, error) {
 		c.prompts.Store(true)
 		line, err := c.editor.ReadLine()
 		c.prompts.Store(false)
+		if errors.Is(err, io.EOF) {
+			c.editor = newEditor(c, c.editor.History) // this one would say it again
+		}
 		if utf8.RuneCountInString(line) >= editorRoom {
 			return "", errLongLine
 		}

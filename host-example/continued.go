@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -23,7 +24,10 @@ func (s *shell) command(ctx context.Context) (string, error) {
 	for goesOn, end := isUnfinished(ctx, text); goesOn; {
 		line, err := s.console.line(continuation)
 		switch {
-		case err == nil && s.console.wasInterrupted(), errors.Is(err, io.EOF) && s.console.isTerminal():
+		case err == nil && s.console.wasInterrupted():
+			return "", nil
+		case errors.Is(err, io.EOF) && s.console.isTerminal():
+			fmt.Fprintln(s.out) // below the prompt
 			return "", nil
 		case errors.Is(err, io.EOF): // bash says what is missing
 			return text, nil

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -38,6 +39,7 @@ type lineTransport struct {
 
 	write      sync.Mutex     // held while out is written
 	rejections sync.WaitGroup // being written
+	rejecting  atomic.Int32   // how many
 }
 
 var _ mcp.Connection = (*lineTransport)(nil)
@@ -156,10 +158,20 @@ func (t *lineTransport) answerLast() {
 }
 
 // reject does not wait for a client that does not read: the end of its input
-// would not be seen.
+// would not be seen. What such a one has maxRejections to read of already gets no
+// more.
 func (t *lineTransport) reject(answer []byte) {
-	t.rejections.Go(func() { _ = t.writeLine(answer) })
+	if t.rejecting.Add(1) > maxRejections {
+		t.rejecting.Add(-1)
+		return
+	}
+	t.rejections.Go(func() {
+		defer t.rejecting.Add(-1)
+		_ = t.writeLine(answer)
+	})
 }
+
+const maxRejections = 1000
 
 // Write implements mcp.Connection.
 func (t *lineTransport) Write(_ context.Context, message jsonrpc.Message) error {

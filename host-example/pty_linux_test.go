@@ -118,6 +118,9 @@ func TestReplAtATerminal(t *testing.T) {
 	p.command("cat <<EOF")
 	p.expect("> ")
 	p.press("rm -rf" + ctrlCKey)
+	p.command("echo 'open")
+	p.expect("> ")
+	p.press(ctrlDKey)
 
 	// Two ways to detach.
 	p.command("echo up; " + endless)

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
@@ -175,27 +177,46 @@ const folderPrefix = "bash-plugin-run-"
 // about 100 bytes for the socket's path.
 const maxFolder = 80
 
+// shortTemp is the folder for temporary files where the usual one will not do.
+const shortTemp = "/tmp"
+
 // newFolder returns a path that nobody can guess.
 func newFolder() string {
 	name := fmt.Sprintf("%s%d-%s", folderPrefix, os.Getpid(), rand.Text()[:8])
-	if dir := os.TempDir(); len(dir)+1+len(name) <= maxFolder {
-		return filepath.Join(dir, name)
+	dir, err := filepath.Abs(os.TempDir())
+	if err != nil || len(dir)+1+len(name) > maxFolder || !isPlain(dir) {
+		dir = shortTemp
 	}
-	return filepath.Join("/tmp", name)
+	return filepath.Join(dir, name)
+}
+
+// isPlain reports whether a path survives the plugin's first line of output,
+// whose fields end at a bar, and JSON.
+func isPlain(path string) bool {
+	return utf8.ValidString(path) && !strings.ContainsFunc(path, func(r rune) bool { return r == '|' || unicode.IsControl(r) })
 }
 
 // sweepFolders removes the folders of plugins that were killed together with
 // their guardian.
 func sweepFolders() {
-	folders, _ := filepath.Glob(filepath.Join(os.TempDir(), folderPrefix+"*"))
-	for _, folder := range folders {
-		var pid int
-		name := strings.TrimPrefix(filepath.Base(folder), folderPrefix)
-		if _, err := fmt.Sscanf(name, "%d-", &pid); err != nil || unix.Kill(pid, 0) != unix.ESRCH {
-			continue
+	for _, dir := range []string{os.TempDir(), shortTemp} {
+		entries, _ := os.ReadDir(dir)
+		for _, entry := range entries {
+			if rest, ok := strings.CutPrefix(entry.Name(), folderPrefix); ok {
+				sweepFolder(filepath.Join(dir, entry.Name()), rest)
+			}
 		}
-		if info, err := os.Lstat(folder); err == nil && time.Since(info.ModTime()) > time.Minute {
-			_ = os.RemoveAll(folder) // fails where the folder is another user's
-		}
+	}
+}
+
+// sweepFolder removes a folder whose name ends like that, unless its plugin may
+// live.
+func sweepFolder(folder, name string) {
+	var pid int
+	if _, err := fmt.Sscanf(name, "%d-", &pid); err != nil || unix.Kill(pid, 0) != unix.ESRCH {
+		return
+	}
+	if info, err := os.Lstat(folder); err == nil && time.Since(info.ModTime()) > time.Minute {
+		_ = os.RemoveAll(folder) // fails where the folder is another user's
 	}
 }

@@ -209,6 +209,26 @@ func TestALongCommandUnderErrexit(t *testing.T) {
 	assert.Equal(t, 1, r.ExitCode)
 }
 
+// A long command that is taken by what runs before it has not succeeded.
+func TestALongCommandThatIsLost(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	long := "# " + strings.Repeat("x", 200<<10) + "\necho runs; exit 6"
+	for name, text := range map[string]string{"another file": "exec 3>&1", "read": "cat <&3 >/dev/null"} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "rc")
+			require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+			r := execute(t, bash, shared.ExecuteRequest{Command: long, Env: []string{"BASH_ENV=" + file}})
+			assert.Equal(t, shared.StatusFailed, r.Status)
+			assert.Equal(t, 126, r.ExitCode)
+			assert.Contains(t, r.Stderr.Content, "BASH_ENV uses descriptor 3")
+		})
+	}
+	r := execute(t, bash, shared.ExecuteRequest{Command: long, Env: []string{"BASH_FUNC_eval%%=() { :; }", "BASH_FUNC_read%%=() { :; }"}})
+	assert.Equal(t, "runs\n", r.Stdout.Content)
+	assert.Equal(t, 6, r.ExitCode)
+}
+
 // A model may remove the directory that it works in, and has a way out.
 func TestCommandsBeginInASessionDirectoryThatIsGone(t *testing.T) {
 	t.Parallel()

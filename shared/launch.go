@@ -15,8 +15,8 @@ import (
 )
 
 // Launch starts the plugin and returns a Client, which Close must end. The
-// connection is authenticated both ways, its socket is in a folder that only
-// this user may enter. An error says what is wrong with the plugin and what to
+// connection is authenticated both ways; bash-plugin's socket is in a folder that
+// only this user may enter. An error says what is wrong with the plugin and what to
 // do; it matches ErrStart, or ErrInvalid where the configuration is to blame,
 // or is ctx.Err(). ctx bounds the start, not the Client's life.
 func Launch(ctx context.Context, cfg LaunchConfig) (*Client, error) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -247,6 +248,53 @@ func TestTheSocketIsPrivate(t *testing.T) {
 		assert.True(t, info.IsDir(), "nothing lies open in the folder")
 		assert.Equal(t, os.FileMode(0o700), info.Mode().Perm())
 	}
+}
+
+// A folder for temporary files that go-plugin's first line, or JSON, cannot name.
+func TestOddTemporaryFolders(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"a|b", "a\nb", "caf\xe9", "a [b]* c"} {
+		temp := filepath.Join(shortDir(t), name)
+		if err := os.Mkdir(temp, 0o700); err != nil {
+			t.Logf("%q: not on this file system: %v", name, err)
+			continue
+		}
+		bash := launchWith(t, shared.LaunchConfig{Env: []string{"TMPDIR=" + temp}})
+		assert.Equal(t, "hi\n", run(t, bash, "echo hi").Stdout.Content)
+	}
+}
+
+// A relative folder is the guardian's to remove as well.
+func TestARelativeTemporaryFolder(t *testing.T) {
+	t.Parallel()
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	temp := shortDir(t)
+	relative, err := filepath.Rel(here, temp)
+	require.NoError(t, err)
+	bash := launchWith(t, shared.LaunchConfig{Env: []string{"TMPDIR=" + relative}})
+	run(t, bash, "true")
+	folders := func() []string {
+		found, err := filepath.Glob(temp + "/bash-plugin-run-*")
+		require.NoError(t, err)
+		return found
+	}
+	require.Len(t, folders(), 1)
+	require.NoError(t, syscall.Kill(bash.PluginPID(), syscall.SIGKILL))
+	eventually(t, "the folder is gone", func() bool { return len(folders()) == 0 })
+}
+
+// Where /proc shows other processes than its own, the plugin would find none.
+func TestProcOfAnotherNamespace(t *testing.T) {
+	t.Parallel()
+	if err := exec.Command("unshare", "-pf", "true").Run(); err != nil {
+		t.Skip("needs the right to make a PID namespace: ", err)
+	}
+	path := filepath.Join(t.TempDir(), "unshared")
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\nexec unshare -pf --kill-child "+pluginPath+" \"$@\"\n"), 0o700))
+	_, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: path})
+	requireCode(t, err, shared.ErrStart)
+	assert.ErrorContains(t, err, "PID namespace")
 }
 
 func TestPluginPID(t *testing.T) {

@@ -35,6 +35,7 @@ type Executor struct {
 	looks  chan struct{} // a token for each waiter that may look through output now
 	quit   chan struct{} // closed by Close
 	close  sync.Once
+	closed error          // what Close met
 	wg     sync.WaitGroup // the goroutines that outlive their call
 }
 
@@ -279,8 +280,8 @@ func (e *Executor) limit(j *job.Job, timeout time.Duration) {
 // Close ends every command and returns when nothing of them is left. Calls
 // under way return, later ones fail with ErrClosed.
 func (e *Executor) Close() error {
-	var err error
 	e.close.Do(func() {
+		var err error
 		running := e.jobs.shut()
 		close(e.quit)
 		var wg sync.WaitGroup
@@ -294,8 +295,8 @@ func (e *Executor) Close() error {
 		} else {
 			e.wg.Wait()
 		}
-		err = errors.Join(err, e.logs.Close(), e.null.Close())
+		e.closed = errors.Join(err, e.logs.Close(), e.null.Close())
 		e.place.Close()
 	})
-	return err
+	return e.closed
 }

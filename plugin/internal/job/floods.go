@@ -172,12 +172,12 @@ func (w *follower) makeWay(work time.Duration) {
 	if active == 0 {
 		return
 	}
-	share := time.Duration(spareRest)
+	share := spareRest
 	all := float64(active) * float64(w.looked-before.looked)
 	if f.scarce && float64(w.waited-before.waited) < mostlyIdle*all {
 		share = scarceRest
 	}
-	timer := time.NewTimer(min(share*work, maxMakeWay))
+	timer := time.NewTimer(min(time.Duration(share)*work, maxMakeWay))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

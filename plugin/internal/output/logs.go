@@ -67,32 +67,45 @@ func NewLogs(cfg LogsConfig) *Logs {
 
 // DefaultLogDir is the folder that holds the sessions' folders of this user.
 func DefaultLogDir() string {
-	return filepath.Join(os.TempDir(), fmt.Sprintf("bash-plugin-%d", os.Getuid()))
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("bash-plugin-%d", os.Getuid()))
+	if path, err := filepath.Abs(dir); err == nil {
+		return path
+	}
+	return dir
 }
 
 // create makes a new, empty log, never over or through anything that exists.
 func (l *Logs) create(name string) (*Log, error) {
+	var path string
+	file, err := l.inFolder(func(folder string) (*os.File, error) {
+		path = filepath.Join(folder, name)
+		return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("no log: %w", err)
+	}
+	return &Log{logs: l, file: file, path: path}, nil
+}
+
+// inFolder makes a file in the session's folder.
+func (l *Logs) inFolder(create func(folder string) (*os.File, error)) (*os.File, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return nil, errors.New("no log: the session has ended")
+		return nil, errors.New("the session has ended")
 	}
 	for range 2 { // a folder that somebody removed is made again
 		if err := l.open(); err != nil {
-			return nil, fmt.Errorf("no log: %w", err)
+			return nil, err
 		}
-		path := filepath.Join(l.folder, name)
-		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
-		if err == nil {
-			return &Log{logs: l, file: file, path: path}, nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("no log: %w", err)
+		file, err := create(l.folder)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return file, err
 		}
 		l.lock.Close()
 		l.lock = nil
 	}
-	return nil, errors.New("no log: its folder is removed again and again")
+	return nil, errors.New("its folder is removed again and again")
 }
 
 // open makes the session's folder where there is none.

@@ -2,7 +2,6 @@ package output
 
 import (
 	"errors"
-	"fmt"
 	"os"
 )
 
@@ -95,17 +94,15 @@ func (s *Spool) Close() {
 
 // scratch makes a file that has no name any more.
 func (l *Logs) scratch() (*os.File, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return nil, errors.New("the session has ended")
-	}
-	if err := l.open(); err != nil {
-		return nil, err
-	}
-	file, err := os.CreateTemp(l.folder, "live-")
-	if err != nil {
-		return nil, fmt.Errorf("cannot make a file: %w", err)
-	}
-	return file, os.Remove(file.Name())
+	return l.inFolder(func(folder string) (*os.File, error) {
+		file, err := os.CreateTemp(folder, "live-")
+		if err != nil {
+			return nil, err
+		}
+		if err := os.Remove(file.Name()); err != nil {
+			file.Close()
+			return nil, err
+		}
+		return file, nil
+	})
 }

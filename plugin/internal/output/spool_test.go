@@ -3,6 +3,7 @@ package output
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
@@ -74,4 +75,27 @@ func TestSpoolTakesWhatRemovedLogsHeld(t *testing.T) {
 	logs.looked = time.Time{} // long ago
 	_, err = s.Write(nil, make([]byte, 1<<20))
 	assert.NoError(t, err)
+}
+
+func TestSpoolMakesTheFolderAgain(t *testing.T) {
+	logs := NewLogs(LogsConfig{Dir: t.TempDir()})
+	defer logs.Close()
+	_, err := logs.create("first")
+	require.NoError(t, err)
+	require.NoError(t, os.RemoveAll(logs.Folder()))
+	s := logs.NewSpool()
+	defer s.Close()
+	_, err = s.Write(nil, []byte("text"))
+	require.NoError(t, err)
+}
+
+// The name of a log directory is no pattern.
+func TestSweepOfAFolderWithBrackets(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a[b]")
+	logs := NewLogs(LogsConfig{Dir: dir, Retention: 1})
+	_, err := logs.create("log")
+	require.NoError(t, err)
+	require.NoError(t, logs.Close())
+	Sweep(dir)
+	assert.NoDirExists(t, logs.Folder())
 }

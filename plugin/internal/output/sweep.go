@@ -3,6 +3,7 @@ package output
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,9 +52,11 @@ func Sweep(dir string) {
 	if checkDir(dir) != nil {
 		return
 	}
-	folders, _ := filepath.Glob(filepath.Join(dir, sessionPrefix+"*"))
-	for _, folder := range folders {
-		sweepSession(folder, time.Now())
+	entries, _ := os.ReadDir(dir)
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), sessionPrefix) {
+			sweepSession(filepath.Join(dir, entry.Name()), time.Now())
+		}
 	}
 }
 
@@ -64,7 +67,7 @@ func sweepSession(folder string, now time.Time) {
 	}
 	lock, err := os.OpenFile(filepath.Join(folder, lockName), os.O_RDWR|syscall.O_NOFOLLOW, 0)
 	if err != nil { // a session that is just starting, or something else
-		if now.Sub(lastChange(folder)) > DefaultRetention {
+		if errors.Is(err, fs.ErrNotExist) && now.Sub(lastChange(folder)) > DefaultRetention {
 			os.RemoveAll(folder)
 		}
 		return

@@ -36,6 +36,9 @@ const hostPatience = 1 * time.Second
 // open while it works: whoever waits for its end of file waits for a clean
 // machine.
 func StartGuardian(duties Duties) (*Record, error) {
+	if err := checkProc(); err != nil {
+		return nil, err
+	}
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -104,13 +107,12 @@ func (o *orders) watchHost() {
 	if o.Host == 0 {
 		return
 	}
-	host, err := stat(o.Host)
-	if err == nil {
-		awaitExit(host)
-	}
 	plugin, err := stat(o.Plugin)
 	if err != nil {
 		return
+	}
+	if host, err := stat(o.Host); err == nil {
+		awaitExit(host)
 	}
 	time.Sleep(hostPatience)
 	_ = send(plugin, syscall.SIGKILL)

@@ -67,3 +67,5 @@ func name(pid int) string {
 
 // readsPipe is not asked: no process is told to be busy.
 func readsPipe(int) bool { return false }
+
+func checkProc() error { return nil }

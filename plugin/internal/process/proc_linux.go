@@ -190,3 +190,15 @@ func handles(pid int, sig syscall.Signal) bool {
 func becomeSubreaper() bool {
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil
 }
+
+// checkProc says why processes cannot be found here.
+func checkProc() error {
+	self, err := os.Readlink("/proc/self")
+	switch {
+	case err != nil:
+		return fmt.Errorf("processes cannot be found without /proc: %w", err)
+	case self != strconv.Itoa(os.Getpid()):
+		return errors.New("/proc is of another PID namespace than this process: mount one of its own (unshare --mount-proc)")
+	}
+	return nil
+}
