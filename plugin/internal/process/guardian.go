@@ -118,14 +118,25 @@ func (o *orders) watchHost() {
 	_ = send(plugin, syscall.SIGKILL)
 }
 
-// endAll kills until several looks in a row find nothing of the session.
+// forkPatience is how long the guardian hunts what forks faster than it looks.
+const forkPatience = time.Minute
+
+// endAll kills until several looks in a row find nothing of the session, or for
+// long nothing but what does not end.
 func (o *orders) endAll(record *Record) {
-	deadline := time.Now().Add(2 * killPatience)
-	for clean := 0; clean < 3 && time.Now().Before(deadline); clean++ {
+	begin := time.Now()
+	news := begin
+	seen := make(map[int]uint64)
+	for clean := 0; clean < 3 && time.Since(news) < 2*killPatience && time.Since(begin) < forkPatience; clean++ {
 		if clean > 0 {
 			time.Sleep(time.Millisecond)
 		}
 		found := o.find(record)
+		for _, p := range found {
+			if start, ok := seen[p.pid]; !ok || start != p.start {
+				seen[p.pid], news = p.start, time.Now()
+			}
+		}
 		sendGroups(found, o.Group, syscall.SIGKILL)
 		if len(found) > 0 && !killEach(found) {
 			clean = -1
