@@ -45,6 +45,7 @@ func rows() []row {
 		{"live copy of 50 MB/s", "no live copy", "≥ 0.9 ×", liveCost("for i in {1..50}; do head -c 1000000 text; sleep 0.02; done", manyBytes, (*bench).text)},
 		{"live copy of seq", "no live copy", "≥ 0.9 ×", liveCost("seq 30000000", manyBytes, (*bench).text)},
 		{"live copy of text at full speed", "no live copy", "≥ 0.9 ×", liveCost("cat text", manyBytes, (*bench).text)},
+		{"live copy of grep --color", "no live copy", "≥ 0.9 ×", liveCost("head -c 100000000 text | grep --color=always -n module", manyBytes, (*bench).text)},
 		{"live copy of coloured text at full speed", "no live copy", "≥ 0.9 ×", liveCost("cat coloured", manyBytes, (*bench).coloured)},
 		{"live copy of 8 MiB of text, which the result waits for", "no live copy", "–", liveCost("head -c 8388608 text", manyBytes, (*bench).text)},
 		{"live copy of four times MaxLogBytes at full speed", "no live copy", "–", liveCost("cat text", 256<<20, (*bench).text)},
