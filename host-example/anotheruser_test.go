@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,7 +52,7 @@ func TestWhatRunsAsAnotherUserIsTold(t *testing.T) {
 			for _, arg := range c.args {
 				cmd.Args = append(cmd.Args, strings.ReplaceAll(arg, "%s", command))
 			}
-			cmd.Stdin = strings.NewReader(strings.ReplaceAll(c.stdin, "%s", command))
+			cmd.Stdin = io.MultiReader(strings.NewReader(strings.ReplaceAll(c.stdin, "%s", command)), endOnce(file))
 			r := finish(t, cmd)
 			text, err := os.ReadFile(file)
 			require.NoError(t, err, r.stderr)
@@ -65,6 +66,18 @@ func TestWhatRunsAsAnotherUserIsTold(t *testing.T) {
 			assert.Contains(t, r.stderr, strings.ReplaceAll(c.want, "%d", strconv.Itoa(pid)))
 		})
 	}
+}
+
+// endOnce is a file that ends when another one has something in it.
+type endOnce string
+
+func (file endOnce) Read([]byte) (int, error) {
+	for deadline := time.Now().Add(hang); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if info, err := os.Stat(string(file)); err == nil && info.Size() > 0 {
+			break
+		}
+	}
+	return 0, io.EOF
 }
 
 // asNobody returns host-example as a program of the user nobody, in whose

@@ -109,9 +109,9 @@ func callTool(ctx context.Context, tools *tool.Toolset, req *mcp.CallToolRequest
 		call.Arguments = json.RawMessage("{}") // the protocol lets a client leave them out
 	}
 	if token := req.Params.GetProgressToken(); token != nil {
-		progress := newProgress(func(message string, bytes int64) error {
+		progress := newProgress(func(message string, value int64) error {
 			return req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
-				ProgressToken: token, Message: message, Progress: float64(bytes),
+				ProgressToken: token, Message: message, Progress: float64(value),
 			})
 		})
 		defer progress.stop()

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"io"
 	"os"
+	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,4 +45,25 @@ func TestMCPEndsAlthoughNobodyReads(t *testing.T) {
 			gone(t, pid)
 		})
 	}
+}
+
+// Answers to noise that nobody reads do not pile up.
+func TestMCPNoiseTakesNoMemory(t *testing.T) {
+	t.Parallel()
+	l := talk(t)
+	defer time.AfterFunc(3*hang, func() { _ = l.cmd.Process.Kill() }).Stop()
+	noise := strings.Repeat("noise\n", 10000)
+	for range 10 {
+		_, err := io.WriteString(l.in, noise)
+		require.NoError(t, err)
+	}
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(l.cmd.Process.Pid) + "/status")
+	require.NoError(t, err)
+	size := regexp.MustCompile(`VmRSS:\s*(\d+) kB`).FindSubmatch(text)
+	require.NotNil(t, size)
+	rss, err := strconv.Atoi(string(size[1]))
+	require.NoError(t, err)
+	assert.Less(t, rss, 200<<10, "in KiB")
+	l.in.Close()
+	assert.Zero(t, l.end())
 }

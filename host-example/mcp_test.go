@@ -193,6 +193,28 @@ func TestMCPProgressShowsTheOutput(t *testing.T) {
 	assert.True(t, strings.HasPrefix(shown.String(), "first "), shown.String())
 }
 
+// A client that gives up what is silent for a minute hears of a silent command.
+func TestMCPProgressOfASilentCommand(t *testing.T) {
+	t.Parallel()
+	beats := make(chan float64, 100)
+	s := connect(t, &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, n *mcp.ProgressNotificationClientRequest) {
+		assert.Empty(t, n.Params.Message)
+		beats <- n.Params.Progress
+	}})
+	g := newGate(t)
+	params := &mcp.CallToolParams{Name: "bash", Arguments: map[string]any{"command": g.wait()}}
+	params.SetProgressToken("token")
+	go func() {
+		first := <-beats
+		assert.Less(t, first, <-beats)
+		g.open(t)
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*hang)
+	defer cancel()
+	_, err := s.CallTool(ctx, params)
+	require.NoError(t, err)
+}
+
 // lines is a conversation with an MCP server in raw JSON.
 type lines struct {
 	t   *testing.T

@@ -12,29 +12,42 @@ import (
 const (
 	progressInterval = 100 * time.Millisecond // between two notifications
 	maxProgress      = 8 << 10                // bytes of output in one; of more the end is sent
+
+	// heartbeat is how often something is sent while there is no output. Many
+	// clients give up a call of which they have heard nothing for a minute.
+	heartbeat = 5 * time.Second
 )
 
 // progress is a live writer that sends what it gets as notifications, few
-// enough for any client. stop must end it.
+// enough for any client, and empty ones while it gets nothing. stop must end
+// it.
 type progress struct {
-	send func(message string, bytes int64) error
+	send func(message string, value int64) error // value grows with each
 
 	mu      sync.Mutex  // guards what follows; held while sending
 	pending []byte      // not sent yet: the last maxProgress of it
-	total   int64       // bytes so far
+	value   int64       // bytes so far, and empty notifications
 	last    time.Time   // something was sent
 	timer   *time.Timer // will send; nil: nothing waits
-	err     error       // of send
+	silence *time.Timer // will send although nothing waits
+	stopped bool
+	err     error // of send
 }
 
-func newProgress(send func(string, int64) error) *progress { return &progress{send: send} }
+func newProgress(send func(string, int64) error) *progress {
+	p := &progress{send: send}
+	p.mu.Lock() // who beats looks at silence
+	defer p.mu.Unlock()
+	p.silence = time.AfterFunc(heartbeat, p.beat)
+	return p
+}
 
 // Write sends at once, or where that would be too soon, together with what
 // comes until then.
 func (p *progress) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.total += int64(len(text))
+	p.value += int64(len(text))
 	p.pending = append(p.pending, text...)
 	p.pending = p.pending[max(0, len(p.pending)-maxProgress):]
 	switch wait := progressInterval - time.Since(p.last); {
@@ -56,6 +69,16 @@ func (p *progress) flush() {
 	}
 }
 
+func (p *progress) beat() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped || p.timer != nil { // or something is about to be sent
+		return
+	}
+	p.value++
+	p.sendLocked()
+}
+
 // stop sends what is left.
 func (p *progress) stop() {
 	p.mu.Lock()
@@ -65,6 +88,8 @@ func (p *progress) stop() {
 		p.timer = nil
 		p.sendLocked()
 	}
+	p.stopped = true
+	p.silence.Stop()
 }
 
 // sendLocked keeps a rune back that has not come whole.
@@ -81,7 +106,8 @@ func (p *progress) sendLocked() {
 	message := strings.ToValidUTF8(ansi.Strip(string(p.pending[:end])), string(utf8.RuneError))
 	p.pending = append([]byte(nil), p.pending[end:]...)
 	p.last = time.Now()
+	p.silence.Reset(heartbeat)
 	if p.err == nil {
-		p.err = p.send(message, p.total)
+		p.err = p.send(message, p.value)
 	}
 }

@@ -199,7 +199,11 @@ func isPlain(path string) bool {
 // sweepFolders removes the folders of plugins that were killed together with
 // their guardian.
 func sweepFolders() {
-	for _, dir := range []string{os.TempDir(), shortTemp} {
+	dirs := []string{shortTemp}
+	if temp := filepath.Clean(os.TempDir()); temp != shortTemp {
+		dirs = append(dirs, temp)
+	}
+	for _, dir := range dirs {
 		entries, _ := os.ReadDir(dir)
 		for _, entry := range entries {
 			if rest, ok := strings.CutPrefix(entry.Name(), folderPrefix); ok {

@@ -46,7 +46,8 @@ type Mode string
 const (
 	// ModeDetach waits; at Timeout the command goes on as a background job.
 	ModeDetach Mode = "detach"
-	// ModeTerminate waits; at Timeout the command is killed.
+	// ModeTerminate waits; at Timeout the command is killed: by SIGTERM, and
+	// half a second later by SIGKILL.
 	ModeTerminate Mode = "terminate"
 	// ModeBackground does not wait; at Timeout, if any, the command is killed.
 	// The Result shows no output of a command that runs: Check does.
@@ -76,7 +77,7 @@ type ExecuteRequest struct {
 	Mode    Mode          // "": ModeDetach
 	Timeout time.Duration // 0: DefaultTimeout (ModeBackground: none)
 	Dir     string        // "": the session's directory, even where that was removed; a relative path starts there
-	Env     []string      // KEY=VALUE, over the session's environment and the tool's own settings
+	Env     []string      // KEY=VALUE, over the session's environment and the tool's own settings: TERM=dumb, no pagers, editors and prompts, unbuffered Python
 	Merge   bool          // stderr into stdout through one pipe, in the order written
 	Limits  Limits
 
@@ -120,7 +121,7 @@ type CheckRequest struct {
 	PID     int           // of the job; AllJobs lists every job in Result.Jobs
 	All     bool          // all output so far, not only what no Result has shown yet
 	Wait    time.Duration // wait up to this long for bash to end (where a Result has told so, for what it left running) …
-	WaitFor string        // … or for all of the job to end, or output not shown yet (sanitized, either stream) to match this regular expression, where (?m) makes ^ and $ those of lines; a match longer than 64 KiB may be missed; counts of hundreds (x{500}) may make it invalid; without Wait it is not waited for
+	WaitFor string        // … or for all of the job to end, or output not shown yet (sanitized, either stream) to match this regular expression, where (?m) makes ^ and $ those of lines; a match longer than 64 KiB may be missed; one that compiles to more than 1000 states, as (\S{1,100} ){1,9} does, is invalid; without Wait it is not waited for
 	Limits  Limits
 }
 

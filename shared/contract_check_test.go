@@ -282,7 +282,7 @@ func TestCheckWaitsEndAmidAFlood(t *testing.T) {
 	plugin := bash.PluginPID()
 	pid := background(t, bash, "yes 'a line of a build log that does not say much' | head -c 250000000; "+forever).PID
 	awaitText(t, bash, pid, "a line")
-	const pattern = `(?i)error: |ready in \d+`
+	const pattern = `(?i)error: |(\S{1,100} ){1,4}zzz|ready in \d+`
 	var waits []<-chan outcome
 	for range 3 {
 		waits = append(waits, start(func() (*shared.Result, error) {

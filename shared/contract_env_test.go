@@ -66,7 +66,7 @@ func TestMeaning9EveryCommand(t *testing.T) {
 		for name, want := range map[string]string{
 			"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "MANPAGER": "cat", "SYSTEMD_PAGER": "cat",
 			"EDITOR": "false", "VISUAL": "false", "GIT_EDITOR": "false",
-			"GIT_TERMINAL_PROMPT": "0", "DEBIAN_FRONTEND": "noninteractive",
+			"GIT_TERMINAL_PROMPT": "0", "DEBIAN_FRONTEND": "noninteractive", "PYTHONUNBUFFERED": "1",
 		} {
 			assert.Equal(t, want, vars[name], name)
 		}
@@ -190,6 +190,11 @@ func TestLongCommands(t *testing.T) {
 		assert.Equal(t, "512000\n", r.Stdout.Content)
 		assert.Equal(t, 3, r.ExitCode)
 	})
+	t.Run("whose lines are counted", func(t *testing.T) {
+		r := run(t, bash, ": "+strings.Repeat("x", 200<<10)+"\necho $LINENO; nosuchcommand")
+		assert.Equal(t, "2\n", r.Stdout.Content)
+		assert.Contains(t, r.Stderr.Content, "line 2: nosuchcommand")
+	})
 	t.Run("that starts a job", func(t *testing.T) {
 		r := run(t, bash, ": "+strings.Repeat("x", 200<<10)+"\n"+forever+" & echo $!")
 		child := number(t, r.Stdout.Content)
@@ -244,6 +249,7 @@ func TestCommandsBeginInASessionDirectoryThatIsGone(t *testing.T) {
 		assert.Equal(t, "/\n", r.Stdout.Content)
 		assert.Contains(t, r.Stderr.Content, "No such file or directory")
 		assert.Equal(t, dir, r.Dir)
+		assert.Equal(t, "/\n", execute(t, bash, shared.ExecuteRequest{Command: "pwd", Dir: "/"}).Stdout.Content)
 		_, err := bash.Execute(t.Context(), shared.ExecuteRequest{Command: "true", Dir: "elsewhere"})
 		requireCode(t, err, shared.ErrInvalid)
 		execute(t, bash, shared.ExecuteRequest{Command: `mkdir "$PWD"`, Dir: request})

@@ -93,7 +93,7 @@ func TestFaultLogFolder(t *testing.T) {
 	t.Run("removed under a command", func(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
-		r := run(t, launchWith(t, shared.LaunchConfig{LogDir: dir}), "seq 100000; rm -rf "+dir+"; seq 100001 200000; seq 3 >&2; exit 7")
+		r := run(t, launchWith(t, shared.LaunchConfig{LogDir: dir}), "seq 100000; until [ -s "+dir+"/*/*.log ]; do sleep 0.01; done; rm -rf "+dir+"; seq 100001 200000; seq 3 >&2; exit 7")
 		requireFaultSeq(t, r)
 		assert.Contains(t, r.Stdout.PathError, "no such file")
 	})

@@ -201,3 +201,19 @@ func TestFaultEnvironmentOfAnotherSession(t *testing.T) {
 	assert.True(t, plugintest.Alive(stranger.Process.Pid))
 	assert.Equal(t, shared.StatusRunning, check(t, second, shared.CheckRequest{PID: job.PID}).Status)
 }
+
+// A plugin that may have fewer descriptors than a command leaves processes
+// still finds, tells and ends all of them.
+func TestFaultFewDescriptors(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "limited")
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\nulimit -n 64\nexec "+pluginPath+" \"$@\"\n"), 0o700))
+	bash := launchWith(t, shared.LaunchConfig{Path: path})
+	r := run(t, bash, "for i in {1..150}; do "+forever+" & done")
+	assert.Len(t, r.Leftover, 150)
+	assert.Equal(t, "hi\n", run(t, bash, "echo hi").Stdout.Content)
+	kill(t, bash, r.PID)
+	for _, p := range r.Leftover {
+		assert.False(t, plugintest.Alive(p.PID))
+	}
+}

@@ -30,10 +30,13 @@ func launch(t *testing.T) *shared.Client {
 	return launchWith(t, shared.LaunchConfig{})
 }
 
-// launchWith fills in the path and a log folder of the test's own.
+// launchWith fills in the path, unless there is one, and a log folder of the
+// test's own.
 func launchWith(t *testing.T, cfg shared.LaunchConfig) *shared.Client {
 	t.Helper()
-	cfg.Path = pluginPath
+	if cfg.Path == "" {
+		cfg.Path = pluginPath
+	}
 	if cfg.LogDir == "" {
 		cfg.LogDir = t.TempDir()
 	}

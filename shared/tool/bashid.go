@@ -31,7 +31,8 @@ func newBashID(bash shared.Bash, opts Options) []tool {
 			Definition: Definition{
 				Name: "bash",
 				Description: "Execute bash commands. Returns the output and exit code of a foreground command, which is killed at its timeout (default: 30 seconds), " +
-					"and the bash_id of a background command, for bash_output and kill_bash. Background commands are killed when the session ends.",
+					"and the bash_id of a background command, for bash_output and kill_bash. Background commands are killed when the session ends. " +
+					"Of long output the end is returned, and the path of a file that has all of it. " + freshShell,
 				Hints: Hints{Destructive: true, OpenWorld: true},
 			},
 			parameters: parameters{

@@ -25,7 +25,7 @@ func newCheckPID(bash shared.Bash, opts Options) []tool {
 		Definition: Definition{
 			Name: "bash",
 			Description: "Execute a bash command. Output truncated to last 2000 lines or 50KB; if truncated, full output saved to temp file. " +
-				"Commands exceeding timeout are auto-backgrounded.",
+				"Commands exceeding timeout are auto-backgrounded. " + freshShell,
 			Hints: Hints{Destructive: true, OpenWorld: true},
 		},
 		parameters: parameters{

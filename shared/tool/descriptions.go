@@ -1,6 +1,9 @@
 package tool
 
-// The descriptions that take more than a line or two.
+// The descriptions that take more than a line or two, or that several tools
+// have.
+
+const freshShell = "Each command has a shell of its own: the working directory and variables do not persist between calls."
 
 const modeDescription = `Executes shell commands via bash -c, returning combined stdout/stderr.
 Bash state changes (working dir, variables, aliases) don't persist between calls.

@@ -41,12 +41,14 @@ type Config struct {
 }
 
 // quiet keeps tools from waiting for a person: no pager, no editor, no prompt.
+// Python would keep what it prints to itself, where no terminal shows it: a
+// server's "listening" never came.
 var quiet = []string{
 	"TERM=dumb",
 	"PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat", "SYSTEMD_PAGER=cat", "AWS_PAGER=", "DELTA_PAGER=cat", "BAT_PAGER=cat",
 	"EDITOR=false", "VISUAL=false", "GIT_EDITOR=false", "GIT_SEQUENCE_EDITOR=false",
 	"GIT_TERMINAL_PROMPT=0", "GCM_INTERACTIVE=never", "SSH_ASKPASS_REQUIRE=never",
-	"DEBIAN_FRONTEND=noninteractive", "PIP_NO_INPUT=1",
+	"DEBIAN_FRONTEND=noninteractive", "PIP_NO_INPUT=1", "PYTHONUNBUFFERED=1",
 }
 
 // baseEnv returns the environment of every command.
@@ -68,7 +70,7 @@ func (c Config) baseEnv() []string {
 // pluginsOwn reports whether a variable belongs to the way from host to
 // plugin. In a command it would break go-plugin programs.
 func pluginsOwn(name string) bool {
-	return strings.HasPrefix(name, "PLUGIN_") || strings.HasPrefix(name, "BASH_PLUGIN")
+	return strings.HasPrefix(name, "PLUGIN_") || strings.HasPrefix(name, "BASH_PLUGIN") || name == process.TokenName
 }
 
 func matchesAny(globs []string, name string) bool {

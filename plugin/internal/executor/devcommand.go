@@ -23,15 +23,34 @@ func isDevCommand(command string) bool {
 	})
 }
 
-// programs returns the name of the program that each simple command runs.
+// programs returns the name of the program that each simple command runs, and
+// what a shell among them runs with -c.
 func programs(command string) []string {
 	var names []string
 	for _, words := range simpleCommands(command) {
-		if name := program(words); name != "" {
+		if name, arguments := program(words); name != "" {
 			names = append(names, name)
+			if slices.Contains(shells, name) {
+				names = append(names, programs(argumentOfC(arguments))...)
+			}
 		}
 	}
 	return names
+}
+
+var shells = []string{"bash", "sh", "dash", "zsh", "ksh"}
+
+// argumentOfC returns the command that a shell's arguments give it, "" where
+// they give none.
+func argumentOfC(arguments []string) string {
+	rest := skipOptions(arguments, []string{"-o", "-O", "--rcfile", "--init-file"})
+	given := slices.ContainsFunc(arguments[:len(arguments)-len(rest)], func(option string) bool {
+		return strings.HasPrefix(option, "-") && !strings.HasPrefix(option, "--") && strings.Contains(option, "c")
+	})
+	if !given || len(rest) == 0 {
+		return ""
+	}
+	return rest[0]
 }
 
 // keywords may stand before what a simple command runs.
@@ -53,8 +72,9 @@ var wrappers = map[string]struct {
 }
 
 // program returns the program that a simple command runs, without its path,
-// past keywords, assignments and wrappers; "" where there is none.
-func program(words []string) string {
+// past keywords, assignments and wrappers, and its arguments; "" where there is
+// none.
+func program(words []string) (name string, arguments []string) {
 	for len(words) > 0 {
 		name := words[0][strings.LastIndexByte(words[0], '/')+1:]
 		wrapper, wraps := wrappers[name]
@@ -65,10 +85,10 @@ func program(words []string) string {
 			words = skipOptions(words[1:], strings.Fields(wrapper.valued))
 			words = words[min(wrapper.operands, len(words)):]
 		default:
-			return name
+			return name, words[1:]
 		}
 	}
-	return ""
+	return "", nil
 }
 
 // skipOptions drops leading options; those in valued take a value.

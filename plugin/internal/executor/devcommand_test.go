@@ -111,6 +111,20 @@ func TestPrograms(t *testing.T) {
 		{`echo "unfinished; npm`, "echo", false},
 		{"npm\\", "npm", true},
 
+		// Shells.
+		{"bash -c 'npm run dev'", "bash npm", true},
+		{`bash -lc "cd app && npm run dev" name`, "bash cd npm", true},
+		{"/bin/sh -e -c 'echo; make'", "sh echo make", true},
+		{"bash -c -- 'npm start'", "bash npm", true},
+		{"bash --norc -c 'npm start'", "bash npm", true},
+		{`sudo bash -c "sh -c 'npm start'"`, "bash sh npm", true},
+		{"bash -eo pipefail -c 'npm start'", "bash npm", true},
+		{"bash -o errexit -c npm", "bash npm", true},
+		{"bash npm", "bash", false},
+		{"bash -c", "bash", false},
+		{"bash -x script.sh -c npm", "bash", false},
+		{"bash -c 'echo npm' node", "bash echo", false},
+
 		// What only looks like one.
 		{"echo npm", "echo", false},
 		{"grep node file", "grep", false},

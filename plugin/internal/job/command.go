@@ -14,9 +14,9 @@ const maxArgument = 128 << 10
 // argument: it reads the command from descriptor 3 and runs it as bash -c
 // would, with neither the descriptor nor the variable left. What runs before it,
 // as BASH_ENV says, may have used the descriptor.
-const runScript = `IFS= builtin read -r -d "" <&3 || :; exec 3<&-
-[[ ${REPLY-} ]] || { builtin echo "bash: the command is lost: BASH_ENV uses descriptor 3, by which a long one comes" >&2; builtin exit 126; }
-builtin eval "unset REPLY;$REPLY"`
+const runScript = `IFS= builtin read -r -d "" <&3 || :; exec 3<&-; ` +
+	`[[ ${REPLY-} ]] || { builtin echo "bash: the command is lost: BASH_ENV uses descriptor 3, by which a long one comes" >&2; builtin exit 126; }; ` +
+	`builtin eval "unset REPLY;$REPLY"` // all in one line, so that bash counts those of the command
 
 // arguments sets how bash gets the command. The file, nil for a short command,
 // is closed after the start.

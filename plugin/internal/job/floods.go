@@ -15,6 +15,7 @@ type Floods struct {
 	turns chan struct{}
 	crowd atomic.Int32 // the sources that have a turn or wait for one
 	work  atomic.Int64 // nanoseconds of turns since the last rest
+	large atomic.Int32 // pipes that are large from their beginning
 
 	processors int       // to use while there is a flood; 0: never changed
 	scarce     bool      // there are less than spareProcessors

@@ -78,7 +78,8 @@ func Start(cfg Config, req shared.ExecuteRequest) (*Job, error) {
 		return nil, err
 	}
 	j.PID, j.Started = j.group.PID, j.group.Started
-	for _, s := range j.sources {
+	for i, s := range j.sources {
+		s.writer = writer{j.PID, 1 + i}
 		go s.run()
 	}
 	go j.follow()
@@ -132,7 +133,7 @@ func (j *Job) pipe(cfg Config, t *track) (*os.File, error) {
 // abandon gives up what a command that did not start would have used.
 func (j *Job) abandon() {
 	for _, s := range j.sources {
-		s.file.Close()
+		s.release()
 	}
 	j.live.end()
 }

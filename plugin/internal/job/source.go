@@ -5,13 +5,20 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 const (
 	bufferSize = 64 << 10
-	pipeSize   = 1 << 20 // asked for where a command floods; the most an ordinary user gets
+	pipeSize   = 1 << 20 // the most an ordinary user gets
+
+	// So many pipes are that large from their beginning: programs that exit
+	// without waiting for their output to be read lose what the pipe does not
+	// hold. Others are once their command floods. A user's pipes may have 64 MiB
+	// in all before the system makes new ones smaller.
+	maxLarge = 16
 )
 
 // buffers are those of the sources that have something to read: an idle
@@ -25,18 +32,29 @@ type source struct {
 	conn   syscall.RawConn
 	floods *Floods
 	done   chan struct{} // closed at the end of file, or once it is closed
+	counts bool          // among maxLarge
+	writer writer        // set before run
 
 	mu    sync.Mutex // held during a read and what is done with its bytes; guards what follows
 	sink  sink
 	pause func() // called after large reads, when no more is expected at once
 	total int64
-	large bool // the pipe was made larger
+	large bool // reads are: the command has flooded
 	ahead bool // pause has not been called since a large read
 	eof   bool
 
 	lent *[pipeSize / 4]byte // what the sink has last, until
 	free <-chan struct{}     // this is closed; nil: it has nothing
+
+	unblocked time.Time // the writing end was
 }
+
+// unblockEvery is how often what has just written to a pipe is made to wait for
+// room there: before the pipe is full.
+const unblockEvery = 5 * time.Millisecond
+
+// writer is where the command's bash has the writing end.
+type writer struct{ pid, fd int }
 
 // sink takes what was read. It may go on using a large chunk until the channel
 // is closed that it returns: nil where it does not.
@@ -54,7 +72,13 @@ func newSource(floods *Floods, sink sink, pause func()) (*source, *os.File, erro
 		write.Close()
 		return nil, nil, err
 	}
-	return &source{file: read, conn: conn, floods: floods, sink: sink, pause: pause, done: make(chan struct{})}, write, nil
+	s := &source{file: read, conn: conn, floods: floods, sink: sink, pause: pause, done: make(chan struct{})}
+	if s.counts = floods.large.Add(1) <= maxLarge; s.counts {
+		_ = conn.Control(func(fd uintptr) { enlargePipe(int(fd), pipeSize) })
+	} else {
+		floods.large.Add(-1)
+	}
+	return s, write, nil
 }
 
 // run reads until the end of file.
@@ -84,7 +108,15 @@ func (s *source) run() {
 	if pace.flood {
 		s.floods.end()
 	}
+	s.release()
+}
+
+// release closes the reading end. run does, and who does not come to run.
+func (s *source) release() {
 	s.file.Close()
+	if s.counts {
+		s.floods.large.Add(-1)
+	}
 }
 
 // step is one read, as one of many where it is one of a flood.
@@ -162,6 +194,12 @@ func (s *source) read(fd int) (n int, err error) {
 		return n, err
 	}
 	s.total += int64(n)
+	if s.writer.pid != 0 && time.Since(s.unblocked) >= unblockEvery {
+		s.unblocked = time.Now()
+		if !unblock(fd, s.writer.pid, s.writer.fd) {
+			s.writer.pid = 0
+		}
+	}
 	s.ahead = s.ahead || n >= bufferSize
 	s.reclaim()
 	if s.free = s.sink(buffer[:n]); s.free != nil {

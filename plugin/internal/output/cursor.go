@@ -12,6 +12,11 @@ const maxColumn = 1 << 10
 // moved. Where the line may get too long, it looks at every rune, so that what
 // is finished does not depend on how much came at once.
 func (l *line) write(p []byte) {
+	if l.atEnd() { // then p is short
+		l.buf = append(l.buf, p...)
+		l.added()
+		return
+	}
 	l.reach()
 	if l.size()+len(p) <= maxLine-tabStop { // a tab that is overwritten may grow
 		l.buf = append(l.buf, p...)
@@ -32,7 +37,8 @@ func (l *line) tab() {
 	l.settle()
 	l.overwrite()
 	if len(l.right.text()) == 0 && l.ahead == 0 {
-		l.write([]byte{'\t'})
+		l.buf = append(l.buf, '\t')
+		l.added()
 		return
 	}
 	column := l.column + l.ahead

@@ -68,18 +68,20 @@ func (s *Sanitizer) escaped(p []byte) []byte {
 				s.restore()
 			}
 		}
-		rest := p
+		rest, n := p, 0
+		if s.esc.inText() {
+			n = stringText(p[:min(len(p), maxEscape-s.esc.length)])
+		}
 		switch b := p[0]; {
+		case n > 0:
+			s.esc.length += n
+			p = p[n:]
 		case s.esc.length >= maxEscape,
 			b == '\n' && s.esc.inString(), // no string that programs send has one, but a title that was never ended runs into it
 			b >= utf8.RuneSelf && !s.esc.inString():
 			s.abandon()
 		case b >= utf8.RuneSelf:
 			p = s.stringRune(p)
-		case b >= ' ' && b < 0x7f && s.esc.inText():
-			n := printableASCII(p[:min(len(p), maxEscape-s.esc.length)])
-			s.esc.length += n
-			p = p[n:]
 		default:
 			s.esc.length++
 			s.step(b)
@@ -108,15 +110,31 @@ func (s *Sanitizer) abandon() {
 func (s *Sanitizer) restore() {
 	esc := s.esc
 	s.esc.state = parser.GroundState
-	s.line.write([]byte(replacement))
+	s.line.write(replacements[:len(replacement)])
 	s.literal = true
 	s.feed(s.held)
 	s.literal = false
 	if s.size > 0 { // it ends in the beginning of a rune
 		s.size = 0
-		s.line.write([]byte(replacement))
+		s.line.write(replacements[:len(replacement)])
 	}
 	s.esc = esc
+}
+
+// stringText returns the length of the longest prefix of p that means nothing
+// in a string.
+func stringText(p []byte) int {
+	for i := 0; ; {
+		i += printableASCII(p[i:])
+		if i == len(p) || p[i] < utf8.RuneSelf {
+			return i
+		}
+		n, ok := runeLen(p[i:])
+		if n == 0 || !ok && p[i] == 0x9c || ok && p[i] == 0xc2 && p[i+1] == 0x9c {
+			return i
+		}
+		i += n
+	}
 }
 
 // stringRune takes a rune within a string, or a byte that is none, and returns

@@ -58,12 +58,15 @@ func Sanitize(s string) string {
 
 // Write takes a chunk. It never fails.
 func (s *Sanitizer) Write(p []byte) (int, error) {
-	rest := p
-	for s.size > 0 && len(rest) > 0 {
-		s.resume(rest[0])
-		rest = rest[1:]
+	n := 0
+	for s.size > n && n < len(p) {
+		s.resume(p[n])
+		n++
 	}
-	s.feed(rest)
+	if s.size <= n { // what is left of a rune, if anything, is of this chunk
+		n, s.size = n-s.size, 0
+		s.feed(p[n:])
+	}
 	s.line.rest()
 	return len(p), nil
 }
@@ -80,7 +83,7 @@ func (s *Sanitizer) Close() error {
 	s.size = 0
 	s.abandon()
 	if cutShort && isText {
-		s.line.write([]byte(replacement))
+		s.line.write(replacements[:len(replacement)])
 	}
 	s.line.settle()
 	s.line.finish()
@@ -113,6 +116,9 @@ func (s *Sanitizer) text(p []byte) []byte {
 			}
 		case b < ' ' && (b != '\n' && b != '\t' || !atEnd), b == 0x7f:
 			s.altered = true
+			if len(p) > 1 && p[1] == b {
+				n = once(p)
+			}
 			if b != '\r' || len(p) == 1 || p[1] != '\n' {
 				s.control(b)
 			}
@@ -159,6 +165,16 @@ func skip(p []byte, atEnd bool) int {
 	return i
 }
 
+// once returns how many of the equal control bytes that p begins with do what
+// one does.
+func once(p []byte) int {
+	switch p[0] {
+	case '\n', '\t', '\b':
+		return 1
+	}
+	return same(p)
+}
+
 // control executes a control byte.
 func (s *Sanitizer) control(b byte) {
 	switch b {
@@ -192,10 +208,29 @@ func (s *Sanitizer) unclean(p []byte) []byte {
 		s.esc.begin(p[0])
 		s.raw, s.held = p[0] != rawCSI, s.held[:0]
 	default:
-		s.line.write([]byte(replacement))
+		n = s.replace(p, n)
 	}
 	return p[n:]
 }
+
+// replace writes what stands for n bytes that p begins with, which are not
+// UTF-8, and for those that follow and are not either. It returns their length.
+func (s *Sanitizer) replace(p []byte, n int) int {
+	count := 1
+	for ; n < len(p) && p[n] >= utf8.RuneSelf && count < maxReplaced; count++ {
+		size, ok := runeLen(p[n:])
+		if ok || introduces(p[n]) && !s.literal {
+			break
+		}
+		n += size
+	}
+	s.line.write(replacements[:count*len(replacement)])
+	return n
+}
+
+const maxReplaced = 64 // at a time
+
+var replacements = bytes.Repeat([]byte(replacement), maxReplaced)
 
 const rawCSI = 0x9b
 

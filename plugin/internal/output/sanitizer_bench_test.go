@@ -1,6 +1,7 @@
 package output
 
 import (
+	"bytes"
 	"slices"
 	"testing"
 
@@ -22,6 +23,8 @@ func BenchmarkSanitizer(b *testing.B) {
 		{"blocks", input.BlockBar(4 << 20)},
 		{"cjk", input.CJK(4 << 20)},
 		{"binary", input.Binary(4 << 20)},
+		{"NULs", make([]byte, 4<<20)},
+		{"halves of runes", bytes.Repeat([]byte{0xc3}, 4<<20)},
 	} {
 		run := func(name string, do func()) {
 			b.Run(in.name+"/"+name, func(b *testing.B) {

@@ -101,6 +101,18 @@ func printableASCII(p []byte) int {
 	return i
 }
 
+// same returns how many of the bytes that p begins with are the same.
+func same(p []byte) int {
+	n, all := 1, uint64(p[0])*ones
+	for len(p)-n >= 8 && binary.LittleEndian.Uint64(p[n:]) == all {
+		n += 8
+	}
+	for n < len(p) && p[n] == p[0] {
+		n++
+	}
+	return n
+}
+
 // lastNewline is bytes.LastIndexByte, which looks at one byte at a time.
 func lastNewline(p []byte) int {
 	n := len(p)

@@ -29,6 +29,7 @@ func (s *Stream) Show(limits shared.Limits, all bool) shared.Output {
 	}
 	if calm {
 		if less || out.Path != "" {
+			s.flush() // again, where the flood went on before it was stopped
 			s.complete(&out)
 		}
 		s.in.Unlock()

@@ -479,3 +479,33 @@ func match(w *Watch) bool {
 		}
 	}
 }
+
+// A look that has a flood's log completed does not write amid what the flood
+// has under way.
+func TestALookAmidAFloodLeavesItsLogWhole(t *testing.T) {
+	chunk := []byte(strings.Repeat(strings.Repeat("x", 99)+"\n", 2000) + "the beginning of a line")
+	for range 100 {
+		s := newTestStream(t, LogsConfig{}, StreamConfig{})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for range 8 {
+				_, _ = s.Write(chunk)
+			}
+		}()
+		for looking := true; looking; {
+			s.Show(shared.Limits{MaxLines: 1, MaxBytes: 10}, true)
+			select {
+			case <-done:
+				looking = false
+			default:
+			}
+		}
+		require.NoError(t, s.Close())
+		out := s.Show(shared.Limits{MaxLines: 1, MaxBytes: 10}, true)
+		require.Empty(t, out.PathError)
+		text, err := os.ReadFile(out.Path)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(bytes.Repeat(chunk, 8), text))
+	}
+}

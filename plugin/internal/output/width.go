@@ -24,6 +24,10 @@ func advance(column int, p []byte) int {
 			column += 2
 			p = p[3:]
 		}
+		for len(p) > 2 && p[0] == 0xef && p[1] == 0xbf && p[2] == 0xbd { // replacements
+			column++
+			p = p[3:]
+		}
 		if len(p) > 0 && (p[0] == '\t' || p[0] >= utf8.RuneSelf) {
 			size, width := cell(p, column)
 			column += width

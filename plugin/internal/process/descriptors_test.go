@@ -9,8 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A process lives also where this one has no descriptor left to look.
-func TestStillWithoutDescriptors(t *testing.T) {
+// Where this process has no descriptor left to look, another one has not ended,
+// and is not signalled either: its pid may be a third one's.
+func TestLookingWithoutDescriptors(t *testing.T) {
 	sleep := exec.Command("sleep", "1000")
 	require.NoError(t, sleep.Start())
 	defer func() {
@@ -29,10 +30,12 @@ func TestStillWithoutDescriptors(t *testing.T) {
 			files = append(files, file)
 		}
 	}
-	lives := still(p)
+	lives, same, taken := mayLive(p), still(p), exists(p.pid)
 	for _, file := range files {
 		file.Close()
 	}
 	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old))
 	require.True(t, lives)
+	require.True(t, taken)
+	require.False(t, same)
 }

@@ -31,20 +31,29 @@ func reap(pid int) {
 	_, _ = syscall.Wait4(pid, &status, syscall.WNOHANG, nil)
 }
 
-// exists reports whether pid is a process, be it a dead one.
+// exists reports whether pid is, or may be, a process, be it a dead one.
 func exists(pid int) bool {
 	_, err := stat(pid)
-	return err == nil
+	return err == nil || isShort(err)
 }
 
-// still reports whether p lives and its pid was not reused, as far as can be
-// told: where this process has no descriptor left it can not.
+// still reports whether p lives and its pid was not reused: whether it may be
+// signalled.
 func still(p info) bool {
 	now, err := stat(p.pid)
-	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM) {
-		return true
-	}
 	return err == nil && now.start == p.start && !now.dead
+}
+
+// mayLive reports whether p lives, or that cannot be told.
+func mayLive(p info) bool {
+	now, err := stat(p.pid)
+	return isShort(err) || err == nil && now.start == p.start && !now.dead
+}
+
+// isShort reports whether an error is about what this process has no more of,
+// as descriptors, and says nothing of what it asked about.
+func isShort(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
 }
 
 // sendByPID signals a process where there is no safer way.
@@ -69,7 +78,7 @@ func killEach(ps []info) (denied bool) {
 
 // pollStill waits for a process's end where nothing tells of it.
 func pollStill(p info) {
-	for pause := 10 * time.Millisecond; still(p); pause = min(2*pause, 80*time.Millisecond) {
+	for pause := 10 * time.Millisecond; mayLive(p); pause = min(2*pause, 80*time.Millisecond) {
 		time.Sleep(pause)
 	}
 }

@@ -49,17 +49,18 @@ var maxWatched = sync.OnceValue(func() int64 {
 
 // awaitExit waits for the end of any process, not only of a child.
 func awaitExit(p info) {
-	defer watched.Add(-1)
 	if watched.Add(1) > maxWatched() {
+		watched.Add(-1)
 		pollStill(p)
 		return
 	}
+	defer watched.Add(-1)
 	pidfd, err := unix.PidfdOpen(p.pid, 0)
 	if err != nil {
 		pollStill(p)
 		return
 	}
-	if !still(p) { // the pid is another process's by now
+	if !mayLive(p) { // the pid is another process's by now
 		unix.Close(pidfd)
 		return
 	}

@@ -36,7 +36,8 @@ type Group struct {
 
 	table  *Table
 	line   string // the leader's arguments, as arguments gives them
-	mark   uint64 // that every process of the group has
+	mark   uint64 // that every process of the group has, but for those of a session within it
+	token  string // in the environment of every process of the group, unless cleared
 	start  uint64 // clock of the leader's start, as in info.start
 	exited chan struct{}
 	empty  chan struct{} // the leader and every orphan of the group have ended
@@ -77,19 +78,21 @@ const lastWork = 50 * time.Millisecond
 // It may be called once Exited is closed. It returns at once but for processes
 // that are just ending or forking, or that relay the leader's last words.
 func (g *Group) LeftBehind() bool {
+	after := stopwatch{since: g.ended}
 	for quiet := 0; g.left; {
 		members := g.table.members(g)
 		patience := time.Millisecond
 		if len(members) > 0 {
-			relays, busy := g.relays(members)
+			used := after.used(members)
+			relays, busy := g.relays(members, used)
 			if quiet++; busy {
 				quiet = 0
 			}
 			// One look may be between one's end and the next one's work.
-			if !relays || quiet == 3 || time.Since(g.ended) > lastWork {
+			if !relays || quiet == 3 || used > lastWork {
 				return true
 			}
-			patience /= 4
+			patience = max(patience/4, time.Since(g.ended)/16)
 		}
 		if g.goneWithin(patience) {
 			return false
@@ -102,10 +105,12 @@ func (g *Group) LeftBehind() bool {
 // about to, and whether one is at work. Who reads from the leader, as in
 // "exec > >(tee log)", was woken by the leader's end, and works until it has
 // written the rest.
-func (g *Group) relays(members []info) (some, busy bool) {
+func (g *Group) relays(members []info, used time.Duration) (some, busy bool) {
 	for _, p := range members {
-		if readsPipe(p.pid) || time.Since(g.ended) < execTime && arguments(p.pid) == g.line {
-			some, busy = true, busy || p.busy
+		if p.ending { // it closes its files, which may take the disk's time
+			some, busy = true, true
+		} else if readsPipe(p.pid) || used < execTime && arguments(p.pid) == g.line {
+			some, busy = true, busy || p.running || p.blocked
 		}
 	}
 	return some, busy
@@ -119,11 +124,12 @@ func (g *Group) Members() []Info {
 	default:
 	}
 	var members []Info
+	after := stopwatch{since: g.ended}
 	for _, p := range g.table.members(g) {
 		if p.ending {
 			continue
 		}
-		if line := g.commandLine(p.pid); line != "" { // it has ended since
+		if line := g.commandLine(p, &after); line != "" { // it has ended since
 			members = append(members, Info{p.pid, line})
 		}
 	}
@@ -143,14 +149,15 @@ func (g *Group) hasExited() bool {
 // may take to become what it is to be.
 const execTime = 2 * time.Millisecond
 
-func (g *Group) commandLine(pid int) string {
+func (g *Group) commandLine(p info, after *stopwatch) string {
 	for {
-		line := arguments(pid)
+		line := arguments(p.pid)
 		settled := line != "" && line != g.line
-		if settled || !g.hasExited() || time.Since(g.ended) > execTime {
-			return cmp.Or(line, name(pid))
+		if settled || !g.hasExited() || after.used([]info{p}) > execTime {
+			return cmp.Or(line, name(p.pid))
 		}
 		time.Sleep(execTime / 20)
+		p, _ = stat(p.pid)
 	}
 }
 

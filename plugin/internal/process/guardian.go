@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -94,7 +95,7 @@ func RunGuardian() error {
 	}
 	go o.watchHost()
 	_, _ = io.Copy(io.Discard, pipe) // until the plugin ends
-	o.endAll(record)
+	o.hunt(record).endAll()
 	for _, path := range o.Remove {
 		_ = os.RemoveAll(path)
 	}
@@ -118,43 +119,95 @@ func (o *orders) watchHost() {
 	_ = send(plugin, syscall.SIGKILL)
 }
 
-// forkPatience is how long the guardian hunts what forks faster than it looks.
+// forkPatience is how long the guardian hunts what goes on forking.
 const forkPatience = time.Minute
 
-// endAll kills until several looks in a row find nothing of the session, or for
-// long nothing but what does not end.
-func (o *orders) endAll(record *Record) {
-	begin := time.Now()
-	news := begin
-	seen := make(map[int]uint64)
-	for clean := 0; clean < 3 && time.Since(news) < 2*killPatience && time.Since(begin) < forkPatience; clean++ {
+// hunt is the end of a plugin's session and of those within it, of plugins that
+// run in its commands.
+type hunt struct {
+	*orders
+	record   *Record
+	sessions map[session]bool
+	begin    time.Time
+	met      map[int]uint64 // the start of each process that was killed, by pid
+	last     time.Time      // when the last of them was met
+}
+
+func (o *orders) hunt(record *Record) *hunt {
+	now := time.Now()
+	return &hunt{o, record, map[session]bool{o.Session: true}, now, make(map[int]uint64), now}
+}
+
+// endAll kills until several looks in a row find nothing, or for long nothing
+// but what does not end.
+func (h *hunt) endAll() {
+	for clean := 0; clean < 3 && h.goesOn(); clean++ {
 		if clean > 0 {
 			time.Sleep(time.Millisecond)
 		}
-		found := o.find(record)
+		found, all := h.find()
 		for _, p := range found {
-			if start, ok := seen[p.pid]; !ok || start != p.start {
-				seen[p.pid], news = p.start, time.Now()
-			}
+			h.meet(p)
 		}
-		sendGroups(found, o.Group, syscall.SIGKILL)
+		sendGroups(found, h.Group, syscall.SIGKILL)
 		if len(found) > 0 && !killEach(found) {
 			clean = -1
+			h.chase(all)
 		}
 	}
 }
 
-// find lists the live processes of the session: those recorded or marked, and
-// their descendants.
-func (o *orders) find(record *Record) []info {
-	all := list()
-	entries := record.entries()
+func (h *hunt) goesOn() bool {
+	return time.Since(h.last) < 2*killPatience && time.Since(h.begin) < forkPatience
+}
+
+func (h *hunt) meet(p info) {
+	if start, ok := h.met[p.pid]; !ok || start != p.start {
+		h.met[p.pid], h.last = p.start, time.Now()
+	}
+}
+
+// find lists the live processes of the sessions: those recorded or marked, and
+// their descendants. A descendant with another mark shows a session within.
+func (h *hunt) find() (found []info, all map[int]info) {
+	all = list()
+	entries := h.record.entries()
 	tree := newTree(all)
 	tree.leave(os.Getpid()) // a child of the plugin's too, which may have a mark when it dies
+	marks := make(map[int]uint64, len(all))
 	for pid, p := range all {
-		if owns(entries, p, all) || o.Session.hasMark(markOf(pid)) {
+		marks[pid] = markOf(pid)
+		if owns(entries, p, all) || h.sessions[sessionOf(marks[pid])] {
 			tree.take(pid)
 		}
 	}
-	return tree.taken
+	around := sessionOf(markOf(os.Getpid())) // where the plugin itself runs within another's command
+	for _, p := range tree.taken {
+		if s := sessionOf(marks[p.pid]); s != 0 && s != around {
+			h.sessions[s] = true
+		}
+	}
+	return tree.taken, all
+}
+
+// chase kills what has come since all was listed, each as soon as it is seen: a
+// process that forks and ends is gone when all the others are listed again.
+func (h *hunt) chase(all map[int]info) {
+	for news := true; news && h.goesOn(); {
+		news = false
+		for _, pid := range slices.Backward(pids()) { // the newest are the last
+			if _, seen := all[pid]; seen || pid == os.Getpid() {
+				continue
+			}
+			all[pid] = info{}
+			if !h.sessions[sessionOf(markOf(pid))] {
+				continue
+			}
+			news = true
+			if p, err := stat(pid); err == nil {
+				_ = send(p, syscall.SIGKILL)
+				h.meet(p)
+			}
+		}
+	}
 }

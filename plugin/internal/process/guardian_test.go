@@ -1,11 +1,13 @@
 package process_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -39,17 +41,35 @@ func TestGuardianCleansUpAfterAKill(t *testing.T) {
 	t.Logf("%d kills, until clean: median %v, worst %v", len(worst), worst[len(worst)/2], worst[len(worst)-1])
 }
 
+// guardianEndsAll kills a plugin that runs a command, and waits until nothing of
+// that lives.
+func guardianEndsAll(t *testing.T, command string) {
+	t.Helper()
+	tab := table(t)
+	d := startDoomed(t, doom{Commands: []string{command}})
+	d.pids(1)
+	require.NoError(t, d.cmd.Process.Kill())
+	require.Empty(t, d.guardianEnds())
+	d.silent()
+	_ = d.cmd.Wait()
+	tab.Sweep()
+}
+
 func TestGuardianBeatsForks(t *testing.T) {
 	for name, text := range forkers {
 		t.Run(name, func(t *testing.T) {
-			tab := table(t)
-			d := startDoomed(t, doom{Commands: []string{text}})
-			d.pids(1)
-			require.NoError(t, d.cmd.Process.Kill())
-			require.Empty(t, d.guardianEnds())
-			d.silent()
-			_ = d.cmd.Wait()
-			tab.Sweep()
+			guardianEndsAll(t, text)
+		})
+	}
+}
+
+// A session within the plugin's ends with it, though its guardian does, too.
+func TestGuardianEndsASessionWithin(t *testing.T) {
+	for name, text := range forkers {
+		t.Run(name, func(t *testing.T) {
+			inner, err := json.Marshal(doom{Commands: []string{text}})
+			require.NoError(t, err)
+			guardianEndsAll(t, "export "+doomedEnv+"='"+strings.ReplaceAll(string(inner), "'", `'\''`)+"'; sleep 1000 | $program")
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"syscall"
@@ -65,6 +66,24 @@ func TestNothingIsLeftBehindByPlainCommands(t *testing.T) {
 		c := start(t, tab, text)
 		closed(t, text, c.Gone())
 	}
+}
+
+// A tee that writes the leader's last words, and closes its file, is waited for.
+func TestRelaysAreNotLeftBehind(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells what a process is at")
+	}
+	tab := table(t)
+	file, left := filepath.Join(t.TempDir(), "file"), 0
+	for range 100 {
+		c := start(t, tab, "echo hi > >(tee "+file+")")
+		closed(t, "bash has ended", c.Exited())
+		if c.LeftBehind() {
+			left++ // the system may take its time
+		}
+		closed(t, "all is over", c.Gone())
+	}
+	require.Less(t, left, 15)
 }
 
 // Several commands at once leave daemons behind: each gets its own back.
@@ -145,4 +164,33 @@ func TestOthersAreNotTouched(t *testing.T) {
 	require.True(t, c.End(syscall.SIGTERM, 0))
 	require.True(t, tab.Close())
 	require.True(t, lives(server.Process.Pid))
+}
+
+// What a plugin that runs within a command has left behind, when it and its
+// guardian are killed, is the command's.
+func TestOrphansOfASessionWithinAnother(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("orphans are found on Linux alone")
+	}
+	tab := table(t)
+	c := start(t, tab, `export `+doomedEnv+`='{"Commands":["(setsid bash -c \"$p\" &); sleep 1000"]}'; sleep 1000 | $program & echo $! >&3; wait`)
+	other := start(t, tab, `echo $$ >&3; exec sleep 1000`)
+	other.pids(1)
+	inner, daemon := c.pids(2), 0
+	slices.Sort(inner) // the daemon comes later
+	inner, daemon = inner[:1], inner[1]
+	for _, pid := range childPIDs(inner[0]) {
+		if text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); string(text) == process.GuardianName+"\x00" {
+			inner = append(inner, pid)
+		}
+	}
+	require.Len(t, inner, 2)
+	for i := len(inner) - 1; i >= 0; i-- {
+		require.NoError(t, syscall.Kill(inner[i], syscall.SIGKILL))
+	}
+	eventually(t, "they have ended", func() bool { return len(living(inner)) == 0 })
+	require.Contains(t, memberPIDs(c.Group), daemon)
+	require.NotContains(t, memberPIDs(other.Group), daemon)
+	require.True(t, c.End(syscall.SIGKILL, 0))
+	require.Empty(t, living([]int{daemon}))
 }

@@ -89,9 +89,12 @@ func (t *Table) bury(o *orphan) {
 // owner finds the group of an orphan, by what it has inherited or by the
 // members seen before. mu is held.
 func (t *Table) owner(p info) *Group {
-	mark := markOf(p.pid)
+	mark, token := markOf(p.pid), ""
+	if sessionOf(mark) != t.session {
+		token = environment(p.pid, TokenName)
+	}
 	for g := range t.groups {
-		if mark == g.mark || g.knows(p) {
+		if mark == g.mark || g.knows(p) || inToken(token, g.token) {
 			return g
 		}
 	}

@@ -41,6 +41,9 @@ func list() map[int]info {
 	return all
 }
 
+// pids is of use where there are marks.
+func pids() []int { return nil }
+
 // listBelow is for systems that have orphans come to this process.
 func listBelow([]int) map[int]info { return list() }
 
@@ -51,8 +54,14 @@ func becomeSubreaper() bool { return false }
 
 func adopted() []int { return nil }
 
+// worked is not told.
+func worked(int) time.Duration { return 0 }
+
 // handles cannot tell: it says that a process may.
 func handles(int, syscall.Signal) bool { return true }
+
+// environment is not told of other processes.
+func environment(int, string) string { return "" }
 
 // arguments are not told of other processes.
 func arguments(int) string { return "" }

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -44,7 +44,7 @@ func stat(pid int) (info, error) {
 	ended := fields[0] == "Z" || fields[0] == "X" // its first thread; others may go on
 	alone := fields[17] == "0" || fields[17] == "1"
 	flags, _ := strconv.ParseUint(fields[6], 10, 64)
-	p := info{pid: pid, dead: ended && alone, ending: flags&exiting != 0 && alone, busy: fields[0] == "R" || fields[0] == "D"}
+	p := info{pid: pid, dead: ended && alone, ending: flags&exiting != 0 && alone, running: fields[0] == "R", blocked: fields[0] == "D"}
 	for i, field := range []*int{&p.ppid, &p.pgrp, &p.session} {
 		if *field, err = strconv.Atoi(fields[1+i]); err != nil {
 			return info{}, errStat
@@ -54,24 +54,34 @@ func stat(pid int) (info, error) {
 	return p, err
 }
 
+// pids lists the numbers of all processes.
+func pids() []int {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	var pids []int
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
 // listRounds bounds how often list looks for processes that started meanwhile.
 const listRounds = 4
 
 // list reads every process there is, and then those that started meanwhile:
 // otherwise a process that forks and ends faster than this is never seen.
 func list() map[int]info {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer dir.Close()
 	all := make(map[int]info)
 	for range listRounds {
 		before := len(all)
-		names, _ := dir.Readdirnames(-1)
-		for _, name := range names {
-			pid, err := strconv.Atoi(name)
-			if _, seen := all[pid]; err != nil || seen {
+		for _, pid := range pids() {
+			if _, seen := all[pid]; seen {
 				continue
 			}
 			if p, err := stat(pid); err == nil {
@@ -81,7 +91,6 @@ func list() map[int]info {
 		if len(all) == before {
 			break
 		}
-		_, _ = dir.Seek(0, io.SeekStart)
 	}
 	return all
 }
@@ -149,6 +158,18 @@ func adopted() []int {
 	return pids
 }
 
+// environment returns a variable of a process's environment as it was at its
+// start, "" where there is none or it may not be read.
+func environment(pid int, name string) string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	for entry := range bytes.SplitSeq(text, []byte{0}) {
+		if value, ok := bytes.CutPrefix(entry, []byte(name+"=")); ok {
+			return string(value)
+		}
+	}
+	return ""
+}
+
 // arguments returns a process's arguments, "" where it has none, as amid an
 // exec.
 func arguments(pid int) string {
@@ -163,10 +184,19 @@ func name(pid int) string {
 	return strings.ToValidUTF8(strings.TrimSpace(string(text)), "\uFFFD")
 }
 
-// readsPipe reports whether a process's stdin is a pipe.
+// readsPipe reports whether a process's stdin is, or may have been, a pipe: one
+// that is about to end has closed it.
 func readsPipe(pid int) bool {
-	file, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/0", pid))
-	return strings.HasPrefix(file, "pipe:")
+	file, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/0", pid))
+	return strings.HasPrefix(file, "pipe:") || errors.Is(err, os.ErrNotExist)
+}
+
+// worked returns how long a process has had a processor.
+func worked(pid int) time.Duration {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", pid))
+	first, _, _ := strings.Cut(string(text), " ")
+	n, _ := strconv.ParseInt(first, 10, 64)
+	return time.Duration(n)
 }
 
 // handles reports whether a process catches or ignores a signal.

@@ -50,6 +50,7 @@ func (t *Table) Start(spec Spec) (*Group, error) {
 		table:  t,
 		line:   strings.Join(spec.Args, " "),
 		mark:   t.session.mark(number),
+		token:  t.session.token(number),
 		slot:   -1,
 		exited: make(chan struct{}),
 		empty:  make(chan struct{}),
@@ -60,7 +61,7 @@ func (t *Table) Start(spec Spec) (*Group, error) {
 	for i, f := range spec.Files {
 		files[i] = f.Fd()
 	}
-	attr := &syscall.ProcAttr{Dir: spec.Dir, Env: spec.Env, Files: files}
+	attr := &syscall.ProcAttr{Dir: spec.Dir, Env: withToken(spec.Env, g.token), Files: files}
 	pidfd, err := t.start(g, spec, attr)
 	if err != nil {
 		return nil, err

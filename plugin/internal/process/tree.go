@@ -6,7 +6,8 @@ type info struct {
 	start                    uint64 // with the pid it names a process for good
 	dead                     bool   // it has ended and waits to be reaped
 	ending                   bool   // it is about to be dead; false where the system does not tell
-	busy                     bool   // it is at work; false where the system does not tell
+	running                  bool   // it has a processor, or waits for one; false where the system does not tell
+	blocked                  bool   // it waits for a disk, mostly; false where the system does not tell
 }
 
 // tree is the processes of one moment, by their parents.
