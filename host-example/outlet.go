@@ -98,23 +98,27 @@ func (o *outlet) drain(ctx context.Context, quiet time.Duration) bool {
 	return o.reach(ctx, math.MaxInt64, quiet)
 }
 
+// looks is how often reach looks within quiet: a process that was stopped between
+// two looks has not waited longer for that.
+const looks = 10
+
 // reach is drain up to a number of bytes.
 func (o *outlet) reach(ctx context.Context, bytes int64, quiet time.Duration) bool {
-	timer := time.NewTimer(quiet)
-	defer timer.Stop()
-	for o.bytes.Load() < bytes {
+	look := time.NewTicker(quiet / looks)
+	defer look.Stop()
+	for idle := 0; idle < looks && o.bytes.Load() < bytes; {
 		select {
 		case <-o.ended:
 			return true
 		case <-ctx.Done():
 			return false
 		case <-o.moved:
-		case <-timer.C:
-			if o.busy.Load() == 0 {
-				return true
+			idle = 0
+		case <-look.C:
+			if idle++; o.busy.Load() > 0 {
+				idle = 0
 			}
 		}
-		timer.Reset(quiet)
 	}
 	return true
 }

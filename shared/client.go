@@ -65,12 +65,12 @@ func (c *client) Execute(ctx context.Context, req ExecuteRequest) (*Result, erro
 	case live == nil:
 	case err != nil:
 		live.callReturned(err)
-		live.settle()
+		live.settle(1)
 		live.stop()
 	default:
 		live.callReturned(nil)
 		if result.Status != StatusRunning && len(result.Leftover) == 0 {
-			live.settle()
+			live.settle(liveArrives)
 		}
 	}
 	return result, err

@@ -20,6 +20,10 @@ const (
 	toStdout = 1
 	toStderr = 2
 
+	// liveIDs sets the streams that the host numbers apart from those that the
+	// plugin does.
+	liveIDs = 1 << 31
+
 	frameHeader = 5
 	maxFrame    = 1 << 20
 )
@@ -29,7 +33,7 @@ var errNoReader = errors.New("nobody reads the live output any more")
 // liveSender is the plugin's side. Its writers wait for a reader who is slow;
 // the implementation behind them must not.
 type liveSender struct {
-	ready chan struct{} // conn is set, nil where the host did not take it
+	ready chan struct{} // conn is set, nil where the host is gone
 	conn  net.Conn
 	ended chan struct{} // closed with conn
 	users atomic.Int32  // the call and the writers, until they end
@@ -40,12 +44,13 @@ type liveSender struct {
 	over   bool       // ended is closed
 }
 
-// dialLive begins to connect.
-func dialLive(broker *plugin.MuxBroker, id uint32) *liveSender {
+// acceptLive begins to wait for the host, which may be stopped when it has
+// called. Were it the host that waits, it would wake up to a time that is over.
+func acceptLive(broker *plugin.MuxBroker, id uint32, isGone func() bool) *liveSender {
 	l := &liveSender{ready: make(chan struct{}), ended: make(chan struct{})}
 	l.users.Store(1)
 	go func() {
-		conn, err := dialStream(broker, id)
+		conn, err := acceptStream(broker, id, isGone)
 		if err == nil {
 			l.conn = conn
 		}
@@ -162,12 +167,13 @@ func (w *frameWriter) Write(p []byte) (n int, err error) {
 // EndOutput says that nothing more comes.
 func (w *frameWriter) EndOutput() { w.ended.Do(w.live.release) }
 
+// What Execute waits for a command's rest, in looks liveLook apart: a process that
+// was stopped between two of them has not waited longer for that.
 const (
-	// liveStall is how long one write of the host's writer may take before
-	// Execute returns without waiting for the rest.
-	liveStall = 100 * time.Millisecond
-	// liveWait is how long it waits for all of them.
-	liveWait = time.Second
+	liveLook    = 100 * time.Millisecond
+	liveWrites  = 10  // at which writers were busy; one that is stuck for a whole look ends it
+	liveArrives = 100 // at which they had nothing to do: the rest is under way
+	liveStop    = time.Second
 )
 
 // liveReceiver is the host's side: one goroutine that writes to the request's
@@ -175,7 +181,7 @@ const (
 type liveReceiver struct {
 	id       uint32
 	done     chan struct{} // the goroutine has ended
-	moved    chan struct{} // after each write
+	writes   atomic.Int64  // that have ended
 	returned chan struct{} // everything from before the call's end is written
 	call     chan error    // what the call came to
 	stopped  chan struct{} // no write may begin any more
@@ -184,8 +190,8 @@ type liveReceiver struct {
 
 func newLiveReceiver(id uint32) *liveReceiver {
 	return &liveReceiver{
-		id: id, done: make(chan struct{}), moved: make(chan struct{}, 1), returned: make(chan struct{}),
-		call: make(chan error, 1), stopped: make(chan struct{}), turn: make(chan struct{}, 1),
+		id: id, done: make(chan struct{}), returned: make(chan struct{}), call: make(chan error, 1),
+		stopped: make(chan struct{}), turn: make(chan struct{}, 1),
 	}
 }
 
@@ -194,9 +200,9 @@ func receiveLive(broker *plugin.MuxBroker, stdout, stderr io.Writer) *liveReceiv
 	if stdout == nil && stderr == nil {
 		return nil
 	}
-	l := newLiveReceiver(broker.NextId())
+	l := newLiveReceiver(broker.NextId() | liveIDs)
 	go func() {
-		if conn, err := acceptStream(broker, l.id, func() bool { return len(l.call) > 0 }); err == nil {
+		if conn, err := dialStream(broker, l.id); err == nil {
 			_ = l.copy(conn, liveWriters(stdout, stderr))
 			close(l.done)
 			hangUp(conn)
@@ -276,10 +282,7 @@ func (l *liveReceiver) copy(conn io.Reader, writers map[byte]io.Writer) error {
 				return err
 			}
 		}
-		select {
-		case l.moved <- struct{}{}:
-		default:
-		}
+		l.writes.Add(1)
 	}
 }
 
@@ -303,7 +306,7 @@ func (l *liveReceiver) write(w io.Writer, p []byte) error {
 // bounds. It may be called once.
 func (l *liveReceiver) stop() {
 	close(l.stopped)
-	timer := time.NewTimer(liveWait)
+	timer := time.NewTimer(liveStop)
 	defer timer.Stop()
 	select {
 	case l.turn <- struct{}{}:
@@ -312,24 +315,30 @@ func (l *liveReceiver) stop() {
 	}
 }
 
-// settle waits for the rest of a command that has ended, as long as writes go
-// on, within bounds.
-func (l *liveReceiver) settle() {
-	timer, enough := time.NewTimer(liveStall), time.NewTimer(liveWait)
-	defer timer.Stop()
-	defer enough.Stop()
-	for {
+// settle waits for the rest of a command that has ended, for a number of looks
+// at which there is nothing to write.
+func (l *liveReceiver) settle(arrives int) {
+	look := time.NewTicker(liveLook)
+	defer look.Stop()
+	var before int64
+	var writing bool
+	for busy, idle := 0, 0; busy < liveWrites && idle < arrives; {
 		select {
 		case <-l.done:
 			return
 		case <-l.returned:
 			return
-		case <-l.moved:
-			timer.Reset(liveStall)
-		case <-timer.C:
+		case <-look.C:
+		}
+		was, wrote := writing, l.writes.Load() > before
+		before, writing = l.writes.Load(), len(l.turn) > 0
+		switch {
+		case wrote, writing && !was:
+			busy++
+		case writing:
 			return
-		case <-enough.C:
-			return
+		default:
+			idle++
 		}
 	}
 }

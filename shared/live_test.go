@@ -131,3 +131,55 @@ func TestTheOutputOfACommandThatIsOverEnds(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+5 }, guard, time.Millisecond)
 }
+
+// A host that was stopped right after its call gets to the live output only
+// when the call has returned, and longer after it than the broker waits.
+func TestLiveOutputWaitsForAHostThatComesLate(t *testing.T) {
+	t.Parallel()
+	c := connect(t, &Plugin{Impl: scripted{execute: func(_ context.Context, req ExecuteRequest) (*Result, error) {
+		go func() {
+			_, _ = io.WriteString(req.Stdout, "hello")
+			req.Stdout.(OutputEnder).EndOutput()
+		}()
+		return &Result{PID: 1}, nil
+	}}})
+	live := newLiveReceiver(c.broker.NextId() | liveIDs)
+	var r reply
+	require.NoError(t, c.conn.Call("Plugin.Execute", executeArgs{Call: 1, Live: live.id, Stdout: true}, &r))
+	time.Sleep(6 * time.Second) // the broker waits 5
+	conn, err := dialStream(c.broker, live.id)
+	require.NoError(t, err)
+	defer conn.Close()
+	var stdout bytes.Buffer
+	require.ErrorIs(t, live.copy(conn, liveWriters(&stdout, nil)), io.EOF)
+	assert.Equal(t, "hello", stdout.String())
+}
+
+// What is under way is waited for, other than a writer that is stuck.
+func TestAResultWaitsForOutputThatIsUnderWay(t *testing.T) {
+	t.Parallel()
+	settle := func(l *liveReceiver) <-chan struct{} {
+		settled := make(chan struct{})
+		go func() {
+			l.settle(liveArrives)
+			close(settled)
+		}()
+		return settled
+	}
+	stuck := newLiveReceiver(0)
+	stuck.turn <- struct{}{}
+	slow := newLiveReceiver(0)
+	settled := settle(slow)
+	select {
+	case <-settled:
+		t.Fatal("nothing has come yet")
+	case <-settle(stuck): // at the second look
+	}
+	select {
+	case <-settled:
+		t.Fatal("nothing has come yet")
+	default:
+	}
+	close(slow.returned)
+	<-settled
+}

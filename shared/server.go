@@ -43,7 +43,7 @@ func (s *server) Execute(args executeArgs, r *reply) error {
 	req := args.Request
 	var result *Result
 	if args.Live != 0 {
-		live := dialLive(s.broker, args.Live)
+		live := acceptLive(s.broker, args.Live, s.calls.hasEnded)
 		defer func() { live.returned(result) }()
 		if args.Stdout {
 			req.Stdout = live.writer(toStdout)

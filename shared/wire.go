@@ -20,7 +20,7 @@ import (
 type openArgs = struct{ Lifeline uint32 }
 
 // executeArgs carries an ExecuteRequest without its writers. Live, where not
-// 0, is a stream of frames for them.
+// 0, is a stream of frames for them, which the host dials.
 type executeArgs = struct {
 	Call           uint64
 	Request        ExecuteRequest
