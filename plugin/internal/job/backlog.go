@@ -2,7 +2,6 @@ package job
 
 import (
 	"encoding/binary"
-	"slices"
 	"time"
 
 	"bashplugin/plugin/internal/output"
@@ -44,25 +43,19 @@ type backlog struct {
 	queue []chunk
 	size  int // memory of queue
 
-	head    passage
-	spool   *output.Spool
-	waiting int64 // bytes in it
-	cited   int64 // bytes of the passages in it
-	last    passage
-	rest    []byte
+	head     passage
+	spool    *output.Spool
+	waiting  int64 // bytes in it
+	cited    int64 // bytes of the passages in it
+	repeated int64 // bytes that units in it stand for
+	last     passage
+	rest     []byte
 
 	taken int64         // bytes that the writers took
 	spent time.Duration // on that
 	since time.Time     // when the write that is under way began; zero: none is
 	piece []byte        // memory of what is read from disk
 }
-
-// A frame in the spool begins with its track's number and its length. With
-// isPassage, it holds the bounds of a passage.
-const (
-	frameHeader = 5
-	isPassage   = 1 << 7
-)
 
 // isEmpty reports whether nothing waits.
 func (b *backlog) isEmpty() bool { return len(b.queue) == 0 && !b.isOnDisk() }
@@ -74,7 +67,7 @@ func (b *backlog) isOnDisk() bool {
 
 // behind returns how many bytes wait, about.
 func (b *backlog) behind() int64 {
-	return int64(b.size) + b.head.size() + b.waiting + b.cited + b.last.size() + int64(len(b.rest))
+	return int64(b.size) + b.head.size() + b.waiting + b.cited + b.repeated + b.last.size() + int64(len(b.rest))
 }
 
 // isReadable reports whether next has something.
@@ -141,7 +134,8 @@ func lastOf(old, p []byte, n int) []byte {
 func (b *backlog) fix() bool {
 	if b.last.size() > 0 {
 		bounds := binary.BigEndian.AppendUint64(nil, uint64(b.last.from))
-		if !b.write(b.last.of.number|isPassage, binary.BigEndian.AppendUint64(bounds, uint64(b.last.end))) {
+		bounds = binary.BigEndian.AppendUint64(bounds, uint64(b.last.end))
+		if !b.writeFrame(b.last.of.number|isPassage, bounds, len(bounds)) {
 			return false
 		}
 		b.cited += b.last.size()
@@ -159,17 +153,6 @@ func (b *backlog) fix() bool {
 func (b *backlog) passRest() {
 	b.last.end += int64(len(b.rest))
 	b.last.from = b.last.end
-}
-
-// write adds a frame to the spool.
-func (b *backlog) write(kind byte, p []byte) bool {
-	if b.waiting+int64(len(p)) > b.room() {
-		return false
-	}
-	header := binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(p)))
-	n, err := b.spool.Write(header, p)
-	b.waiting += int64(n)
-	return err == nil
 }
 
 // room returns how much may wait in the spool.
@@ -211,30 +194,11 @@ func (b *backlog) next() (c chunk, part passage) {
 	return c, part
 }
 
-// readFrame reads the first frame in the spool: a chunk or a passage. It may be
-// called beside store, and is followed by shrink.
-func (b *backlog) readFrame() (c chunk, part passage, err error) {
-	var header [frameHeader]byte
-	if _, err = b.spool.Read(header[:]); err != nil {
-		return c, part, err
-	}
-	b.piece = slices.Grow(b.piece[:0], int(binary.BigEndian.Uint32(header[1:])))
-	text := b.piece[:binary.BigEndian.Uint32(header[1:])]
-	if _, err = b.spool.Read(text); err != nil {
-		return c, part, err
-	}
-	of := b.tracks[header[0]&^isPassage]
-	if header[0]&isPassage == 0 {
-		return chunk{of, text}, part, nil
-	}
-	part = passage{of, int64(binary.BigEndian.Uint64(text)), int64(binary.BigEndian.Uint64(text[8:]))}
-	return c, part, nil
-}
-
-// shrink takes note that a frame was read, which held a passage or none.
-func (b *backlog) shrink(part passage) {
-	b.head = part
-	b.cited -= part.size()
+// shrink takes note that a frame was read.
+func (b *backlog) shrink(f frame) {
+	b.head = f.part
+	b.cited -= f.part.size()
+	b.repeated -= f.unread
 	if b.waiting = b.spool.Len(); b.waiting == 0 {
 		b.spool.Reset()
 	}
@@ -242,7 +206,7 @@ func (b *backlog) shrink(part passage) {
 
 // close drops everything.
 func (b *backlog) close() {
-	b.queue, b.size, b.head, b.waiting, b.cited, b.last, b.rest, b.piece = nil, 0, passage{}, 0, 0, passage{}, nil, nil
+	b.queue, b.size, b.head, b.waiting, b.cited, b.repeated, b.last, b.rest, b.piece = nil, 0, passage{}, 0, 0, 0, passage{}, nil, nil
 	b.spool.Close()
 	for _, t := range b.tracks {
 		if t.log != nil {

@@ -207,11 +207,11 @@ func (l *live) next() (chunk, error) {
 // nextFrame returns the next chunk in the spool. Where a passage comes first,
 // it is at the head of the backlog from then on.
 func (l *live) nextFrame() (chunk, error) {
-	c, part, err := l.backlog.readFrame()
+	f, err := l.backlog.readFrame()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.backlog.shrink(part)
-	return c, err
+	l.backlog.shrink(f)
+	return f.chunk, err
 }
 
 // wrote reports whether more may come.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -56,6 +57,15 @@ func write(to *track, p []byte) {
 	if free := to.write(p); free != nil {
 		<-free
 	}
+}
+
+// noise returns n bytes, none of which the log holds.
+func noise(n int) []byte {
+	p := make([]byte, min(n, 16*maxUnit))
+	for i := range p {
+		p[i] = byte(rand.IntN(8))
+	}
+	return repeat(p, 0, n)
 }
 
 // lines returns n bytes of text.
@@ -175,7 +185,7 @@ func TestLiveOnDiskIsBounded(t *testing.T) {
 	c := newCopied(t, output.LogsConfig{MaxSessionBytes: 3 << 20}, w, nil)
 	c.take(w, 2<<20)
 	for range 20 {
-		write(c.stdout, make([]byte, 1<<20))
+		write(c.stdout, noise(1<<20))
 	}
 	c.finish(w.gate)
 	rest, n := skipped(t, w.String())
@@ -376,6 +386,10 @@ func TestLiveIsExact(t *testing.T) {
 
 // piece returns text of any size, with lines of any length.
 func piece(r *rand.Rand, dirty bool) []byte {
+	if dirty && r.IntN(4) == 0 {
+		unit := noise(1 + r.IntN(1<<r.IntN(14)))
+		return bytes.Repeat(unit, 1+r.IntN(1<<18)/len(unit))
+	}
 	p := bytes.Repeat([]byte("x"), 1+r.IntN(1<<r.IntN(19)))
 	if r.IntN(4) > 0 {
 		for at := 0; at < len(p); at += 1 + r.IntN(1+r.IntN(1<<17)) {
@@ -408,4 +422,79 @@ func TestLiveKnowsHowFarBehindItIs(t *testing.T) {
 	c.finish()
 	assert.Len(t, out.Bytes(), 40<<20)
 	assert.Len(t, errs.Bytes(), 40<<20)
+}
+
+// What repeats itself comes faster than the disk takes it. It waits in full, and
+// counts in full.
+func TestLiveWritesWhatIsRepeatedOnce(t *testing.T) {
+	for name, unit := range map[string][]byte{
+		"NULs":        {0},
+		"a line":      []byte("\x1b[31m===========================================\x1b[m\n"),
+		"a paragraph": noise(maxUnit),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newStuck()
+			c := newCopied(t, output.LogsConfig{}, w, nil)
+			c.take(w, 2<<20)
+			want := bytes.NewBuffer(lines(2 << 20))
+			for i := range 60 {
+				part := bytes.Repeat(unit, (256<<10)/len(unit)+1)[:256<<10-i]
+				write(c.stdout, part)
+				want.Write(part)
+			}
+			assert.GreaterOrEqual(t, c.behind(), int64(13<<20))
+			c.mu.Lock()
+			assert.Less(t, c.backlog.waiting, int64(1<<20))
+			assert.Zero(t, c.stdout.skipped)
+			c.mu.Unlock()
+			c.finish(w.gate)
+			assert.True(t, bytes.Equal(want.Bytes(), w.Bytes()))
+		})
+	}
+}
+
+// A reader who is stuck is not given hours of it afterwards.
+func TestLiveIsBoundedForWhatIsRepeated(t *testing.T) {
+	w := newStuck()
+	c := newCopied(t, output.LogsConfig{}, w, nil)
+	c.mu.Lock()
+	c.backlog.spent = time.Hour
+	c.mu.Unlock()
+	const size = 4 * spoolBacklog
+	for range size >> 20 {
+		write(c.stdout, make([]byte, 1<<20))
+	}
+	c.finish(w.gate)
+	rest, n := skipped(t, w.String())
+	assert.Equal(t, size, len(rest)+n)
+	assert.Less(t, len(rest), 2*spoolBacklog)
+}
+
+func TestUnitOf(t *testing.T) {
+	long := 64 << 10
+	for name, c := range map[string]struct {
+		p    []byte
+		want int // length of the unit; 0: none
+	}{
+		"empty":                        {nil, 0},
+		"short":                        {make([]byte, 100), 0},
+		"one byte":                     {make([]byte, long), 1},
+		"two":                          {bytes.Repeat([]byte("y\n"), long/2), 2},
+		"cut off":                      {bytes.Repeat([]byte("123"), long)[:long], 3},
+		"repetitions within":           {bytes.Repeat([]byte(strings.Repeat("=", 79)+"\n"), long/80), 80},
+		"the longest":                  {bytes.Repeat(noise(maxUnit), 4), maxUnit},
+		"too long":                     {bytes.Repeat(noise(maxUnit+1), 10), 0},
+		"all but the last byte":        {append(make([]byte, long), 1), 0},
+		"all but one in the middle":    {append(append(make([]byte, long), 1), make([]byte, long)...), 0},
+		"noise":                        {noise(long), 0},
+		"a beginning that comes twice": {append(bytes.Repeat(noise(300), 2), make([]byte, long)...), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			unit := unitOf(c.p)
+			assert.Len(t, unit, c.want)
+			if unit != nil {
+				assert.True(t, bytes.Equal(c.p, repeat(bytes.Clone(unit), 0, len(c.p))))
+			}
+		})
+	}
 }
