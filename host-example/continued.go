@@ -21,6 +21,8 @@ func (s *shell) command(ctx context.Context) (string, error) {
 	if err != nil || !isShell(text) {
 		return text, err
 	}
+	var lines strings.Builder
+	lines.WriteString(text)
 	for goesOn, end := isUnfinished(ctx, text); goesOn; {
 		line, err := s.console.line(continuation)
 		switch {
@@ -30,16 +32,16 @@ func (s *shell) command(ctx context.Context) (string, error) {
 			fmt.Fprintln(s.out) // below the prompt
 			return "", nil
 		case errors.Is(err, io.EOF): // bash says what is missing
-			return text, nil
+			return lines.String(), nil
 		case err != nil:
 			return "", err
 		}
-		text += "\n" + line
+		lines.WriteString("\n" + line)
 		if strings.Contains(line, end) { // bash is not asked after each line of a long text
-			goesOn, end = isUnfinished(ctx, text)
+			goesOn, end = isUnfinished(ctx, lines.String())
 		}
 	}
-	return text, nil
+	return lines.String(), nil
 }
 
 // isShell reports whether a line is for bash, and has something for it.
@@ -49,8 +51,8 @@ func isShell(line string) bool {
 }
 
 // unfinished is what bash says of a command that goes on, and of what ends an
-// open quote or here-document.
-var unfinished = regexp.MustCompile("(?m)^bash: (?:line \\d+: )?(?:syntax error: unexpected end of file|unexpected EOF while looking for matching `(.+)'|warning: here-document at line \\d+ delimited by end-of-file \\(wanted `(.+)'\\))")
+// open quote, bracket or here-document.
+var unfinished = regexp.MustCompile("(?m)^bash: (?:line \\d+: )?(?:syntax error: unexpected end of file|unexpected EOF while looking for (?:matching )?`(.+)'|unexpected token `EOF'|warning: here-document at line \\d+ delimited by end-of-file \\(wanted `(.+)'\\))")
 
 // isUnfinished reports whether bash would read on, and what is in every line that
 // may end the command. It runs nothing.

@@ -34,7 +34,7 @@ func (s *shell) execute(ctx context.Context, command string) error {
 	whole := f.catchUp(ctx, result)
 	f.shut()
 	s.console.end()
-	if !whole {
+	if !whole || f.out.hasSkipped() || f.err.hasSkipped() {
 		tellWhole(s.err, result, "the output above is not complete")
 	}
 	if result.Status == shared.StatusRunning {

@@ -288,7 +288,7 @@ func TestMCPSurvivesGarbage(t *testing.T) {
 		"\xff\x00":                  `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,`,
 		`{"jsonrpc":"2.0","id":11}`: `{"jsonrpc":"2.0","id":11,"error":{"code":-32600,`,
 		`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`:              `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,`,
-		`{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`: `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,`,
+		`{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`: `{"jsonrpc":"2.0","id":9007199254740993,"error":{"code":-32600,"message":"the id is too large`,
 		`{"jsonrpc":"2.0","id":null,"method":"ping"}`:             `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,`,
 		`{"jsonrpc":"2.0","id":-12,"method":"ping"}`:              `{"jsonrpc":"2.0","id":-12,"result":{`,
 		"[]":                    `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,`,

@@ -29,8 +29,10 @@ func decodeMessage(l line) (jsonrpc.Message, *jsonrpc.Error) {
 	var e envelope
 	_ = json.Unmarshal(l.text, &e)
 	switch {
-	case e.ID != nil && !isUsableID(e.ID):
+	case e.ID != nil && !isID(e.ID):
 		return nil, invalidRequest("the id is neither a string nor an integer")
+	case e.ID != nil && !isExact(e.ID):
+		return nil, invalidRequest("the id is too large: use a string, or an integer below 2^53")
 	case err != nil, e.Method == nil && e.Result == nil && e.Error == nil:
 		return nil, invalidRequest("the line is not a request, notification or response of JSON-RPC 2.0; batches are not supported")
 	}
@@ -41,25 +43,31 @@ func invalidRequest(message string) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: message}
 }
 
-// isUsableID reports whether an answer can have the id: a string, or a number
-// that the SDK keeps as it is.
-func isUsableID(id json.RawMessage) bool {
+// isID reports whether an answer can have the id: a string or an integer.
+func isID(id json.RawMessage) bool {
 	var value any
 	_ = json.Unmarshal(id, &value)
 	switch value := value.(type) {
 	case string:
 		return true
 	case float64:
-		return value == math.Trunc(value) && math.Abs(value) < 1<<53
+		return value == math.Trunc(value)
 	}
 	return false
+}
+
+// isExact reports whether the SDK, for which numbers are floating-point, keeps
+// the id as it is.
+func isExact(id json.RawMessage) bool {
+	var value float64
+	return json.Unmarshal(id, &value) != nil || math.Abs(value) < 1<<53
 }
 
 // rejection answers a line with an error, under its id where it has one.
 func rejection(text []byte, problem *jsonrpc.Error) []byte {
 	var e envelope
 	_ = json.Unmarshal(text, &e)
-	if !isUsableID(e.ID) {
+	if !isID(e.ID) {
 		e.ID = json.RawMessage("null")
 	}
 	answer, _ := json.Marshal(struct { // none of it can fail

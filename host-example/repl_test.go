@@ -27,6 +27,8 @@ func TestReplTakesCommandsOfManyLines(t *testing.T) {
 	assert.Equal(t, ran{"echo not run\n\n:help\n1\n2\na\nb\nc d\ne\nf\n", "", 0}, r)
 	r = script(t, "cat <<A; cat <<'B C'; cat <<-D", "1", "B C", "A", "2 $x", "B C", "\t3", "\tD", `echo "a`, `'$(echo b`, `)' c`, `"`, "echo $(( 1 +", "2 ))")
 	assert.Equal(t, ran{"1\nB C\n2 $x\n3\na\n'b' c\n\n3\n", "", 0}, r)
+	r = script(t, "[[ a == a &&", "b == b ]] && echo g", "[[ -n a", "&& -n b ]] && echo h", "if [[ -n a &&", "-n b ]]; then", "echo i; fi", "[[ (a == b ||", "c == c) ]] && echo j", "[[ a ]] ]]", "echo k")
+	assert.Equal(t, "g\nh\ni\nj\nk\n", r.stdout)
 	r = script(t, `echo "unexpected end of file" )`, "echo next", "if true")
 	assert.Equal(t, "next\n", r.stdout)
 	assert.Equal(t, 2, r.code)

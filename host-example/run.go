@@ -177,16 +177,20 @@ func (r *runner) tellLeftover(result *shared.Result, left []shared.Process) {
 	}
 }
 
-// tellWhole says where all of an output is, the copy of which is not whole. A
-// Result without a log has it all: nothing so short is ever left out.
+// tellWhole says where all of an output is, the copy of which is not whole, or
+// why it is nowhere. What has neither is short: nothing of it is ever left out.
 func tellWhole(to io.Writer, result *shared.Result, what string) {
+	var reason string
 	for _, out := range []shared.Output{result.Stdout, result.Stderr} {
-		if out.Path == "" {
-			continue
-		}
-		fmt.Fprintf(to, "[%s; the whole output as text: %s]\n", what, quote(out.Path))
-		if out.PathError != "" {
-			fmt.Fprintf(to, "[that is incomplete: %s]\n", out.PathError)
+		switch {
+		case out.Path != "":
+			fmt.Fprintf(to, "[%s; the whole output as text: %s]\n", what, quote(out.Path))
+			if out.PathError != "" {
+				fmt.Fprintf(to, "[that is incomplete: %s]\n", out.PathError)
+			}
+		case out.PathError != "" && out.PathError != reason: // once for both
+			reason = out.PathError
+			fmt.Fprintf(to, "[%s; %s]\n", what, reason)
 		}
 	}
 }

@@ -260,6 +260,37 @@ func TestRunSaysWhereTheWholeOutputIs(t *testing.T) {
 	assert.Empty(t, host(t, "run", `printf '\n[… 5 bytes skipped …]\n'`).stderr, "a Result holds it all")
 }
 
+// A client may start a server with next to no environment.
+func TestRunWithoutAPath(t *testing.T) {
+	t.Parallel()
+	cmd := program(t, "host-example", "run", "ls -d /; tr a b <<<a")
+	cmd.Env = []string{"TMPDIR=" + programs}
+	assert.Equal(t, ran{"/\nb\n", "", 0}, finish(t, cmd))
+	cmd = program(t, "host-example", "run", "true")
+	cmd.Env = []string{"TMPDIR=" + programs, "PATH=/nowhere"}
+	assert.Contains(t, finish(t, cmd).stderr, "cannot find bash in PATH (/nowhere)")
+}
+
+// Where there is no disk for what a reader does not take at once, it is said.
+func TestRunSaysThatThereIsNoLogOfWhatWasSkipped(t *testing.T) {
+	t.Parallel()
+	temp, err := os.MkdirTemp(programs, "") // short, for sockets
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(temp, fmt.Sprintf("bash-plugin-%d", os.Getuid())), nil, 0o600))
+	for _, args := range [][]string{{"run", "head -c 500000000 /dev/zero | tr '\\0' x; echo the end"}, {"repl"}} {
+		cmd := program(t, "host-example", args...)
+		cmd.Env = append(cmd.Env, "TMPDIR="+temp)
+		cmd.Stdin = strings.NewReader("seq 50000000")
+		r := finish(t, cmd)
+		assert.Zero(t, r.code)
+		if strings.Contains(r.stdout, "bytes skipped") {
+			assert.Regexp(t, `^\[(bytes were skipped above|the output above is not complete); no log: .*not a directory\]\n$`, r.stderr)
+		} else {
+			assert.Empty(t, r.stderr)
+		}
+	}
+}
+
 func TestRunLeavesNoLogThatNobodyKnowsOf(t *testing.T) {
 	t.Parallel()
 	logs := func(args ...string) []string {

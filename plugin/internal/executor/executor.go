@@ -168,6 +168,9 @@ func (e *Executor) findBash() (string, error) {
 		return *path, nil
 	}
 	path, err := exec.LookPath("bash")
+	if _, set := os.LookupEnv("PATH"); err != nil && !set {
+		path, err = exec.LookPath("/bin/bash") // whose own PATH is the system's then
+	}
 	if err != nil {
 		return "", fail(shared.CodeStart, "cannot find bash in PATH (%s): install bash, or start the host with a PATH that has it", os.Getenv("PATH"))
 	}

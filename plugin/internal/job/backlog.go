@@ -9,6 +9,7 @@ import (
 
 const (
 	liveBacklog = 1 << 20   // bytes that wait in memory for the live copy's reader
+	onlyMemory  = 8 << 20   // the same where no disk takes any
 	chunkSize   = 4 << 10   // memory of a chunk, at least
 	pieceSize   = 256 << 10 // read from disk at a time
 	remainder   = 128 << 10 // more than a Stream keeps of a line
@@ -41,7 +42,8 @@ type backlog struct {
 	tracks [2]*track
 
 	queue []chunk
-	size  int // memory of queue
+	size  int  // memory of queue
+	alone bool // the disk takes nothing
 
 	head     passage
 	spool    *output.Spool
@@ -86,8 +88,26 @@ func (b *backlog) isReadable() bool {
 }
 
 // add takes a copy of p into memory, if there is room.
-func (b *backlog) add(t *track, p []byte) bool {
-	if b.isOnDisk() || b.size+max(len(p), chunkSize) > liveBacklog {
+func (b *backlog) add(t *track, p []byte) bool { return !b.isOnDisk() && b.queueUp(t, p, liveBacklog) }
+
+// keep has p, which store did not take, wait in memory after all where nothing
+// is on disk, with what store holds there.
+func (b *backlog) keep(t *track, p []byte) bool {
+	if b.head.size() > 0 || b.waiting > 0 || b.last.size() > 0 {
+		return false
+	}
+	b.alone = true
+	if len(b.rest) > 0 && !b.queueUp(b.last.of, b.rest, onlyMemory) {
+		return false
+	}
+	b.passRest()
+	b.rest = b.rest[:0]
+	return b.queueUp(t, p, onlyMemory)
+}
+
+// queueUp takes a copy of p into memory, up to a bound.
+func (b *backlog) queueUp(t *track, p []byte, most int) bool {
+	if b.size+max(len(p), chunkSize) > most {
 		return false
 	}
 	last := len(b.queue) - 1

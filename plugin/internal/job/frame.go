@@ -30,6 +30,7 @@ func (b *backlog) writeFrame(kind byte, p []byte, size int) bool {
 	header := binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(p)))
 	n, err := b.spool.Write(header, p)
 	b.waiting += int64(n)
+	b.alone = b.alone && err != nil
 	return err == nil
 }
 

@@ -79,7 +79,7 @@ func (l *live) store(t *track, p []byte, log *output.Log) {
 	if t.skipped > 0 && l.backlog.fix() && l.backlog.write(t.number, marker(t.skipped)) {
 		t.skipped = 0
 	}
-	if t.skipped > 0 || !l.backlog.store(t, p) {
+	if t.skipped > 0 || !l.backlog.store(t, p) && !l.backlog.keep(t, p) {
 		t.skipped += int64(len(p))
 	}
 	l.wake.Signal()
@@ -214,7 +214,7 @@ func (l *live) nextFrame() (chunk, error) {
 	return f.chunk, err
 }
 
-// wrote reports whether more may come.
+// wrote reports whether more may come, for which there is a disk to wait on.
 func (l *live) wrote(c chunk) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -227,7 +227,7 @@ func (l *live) wrote(c chunk) bool {
 	case l.moved <- struct{}{}:
 	default:
 	}
-	return !l.ended
+	return !l.ended && !l.backlog.alone
 }
 
 func (l *live) giveUp() {

@@ -130,14 +130,14 @@ func TestLiveCountsWhatItLeavesOut(t *testing.T) {
 	c.finish(w.gate)
 	rest, n := skipped(t, w.String())
 	assert.Equal(t, 20<<20, len(rest)+n)
-	assert.GreaterOrEqual(t, len(rest), liveBacklog)
-	assert.LessOrEqual(t, len(rest), liveBacklog+1<<20, "one more is with the writer")
+	assert.GreaterOrEqual(t, len(rest), onlyMemory)
+	assert.LessOrEqual(t, len(rest), onlyMemory+1<<20, "one more is with the writer")
 }
 
 func TestLiveIsBoundedWhateverTheSizeOfTheWrites(t *testing.T) {
 	stdout, stderr := newStuck(), newStuck()
 	c := newCopied(t, output.LogsConfig{MaxSessionBytes: 1}, stdout, stderr)
-	for range liveBacklog / chunkSize {
+	for range onlyMemory / chunkSize {
 		write(c.stdout, []byte("a"))
 		write(c.stderr, []byte("b"))
 	}
@@ -146,7 +146,7 @@ func TestLiveIsBoundedWhateverTheSizeOfTheWrites(t *testing.T) {
 	for _, chunk := range c.backlog.queue {
 		memory += cap(chunk.text)
 	}
-	assert.LessOrEqual(t, memory, liveBacklog+remainder)
+	assert.LessOrEqual(t, memory, onlyMemory+remainder)
 	assert.Positive(t, c.stdout.skipped+c.stderr.skipped)
 	c.mu.Unlock()
 	c.finish(stdout.gate, stderr.gate)

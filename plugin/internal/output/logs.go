@@ -161,8 +161,8 @@ func (l *Logs) Folder() string {
 	return l.folder
 }
 
-// Close ends the session's hold on its folder and, with a negative retention,
-// removes it.
+// Close ends the session's hold on its folder and removes it where nothing is in
+// it any more or, with a negative retention, in any case.
 func (l *Logs) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -171,10 +171,16 @@ func (l *Logs) Close() error {
 		return nil
 	}
 	var err error
-	if l.cfg.Retention < 0 {
+	if l.cfg.Retention < 0 || holdsNothing(l.folder) {
 		err = os.RemoveAll(l.folder)
 	}
 	return errors.Join(err, l.lock.Close())
+}
+
+// holdsNothing reports whether a session's folder has its lock alone.
+func holdsNothing(folder string) bool {
+	entries, err := os.ReadDir(folder)
+	return err == nil && len(entries) == 1 && entries[0].Name() == lockName
 }
 
 // allow says how many of n bytes a log of the given size may take, and what

@@ -2,6 +2,8 @@ package output
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -87,6 +89,21 @@ func TestSpoolMakesTheFolderAgain(t *testing.T) {
 	defer s.Close()
 	_, err = s.Write(nil, []byte("text"))
 	require.NoError(t, err)
+}
+
+func TestAFolderGoesWhoseLogsWereRemoved(t *testing.T) {
+	for _, removed := range []bool{false, true} {
+		logs := NewLogs(LogsConfig{Dir: t.TempDir()})
+		log, err := logs.create("log")
+		require.NoError(t, err)
+		log.close()
+		if removed {
+			require.NoError(t, os.Remove(log.path))
+		}
+		require.NoError(t, logs.Close())
+		_, err = os.Stat(logs.Folder())
+		assert.Equal(t, removed, errors.Is(err, fs.ErrNotExist))
+	}
 }
 
 // The name of a log directory is no pattern.
