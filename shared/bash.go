@@ -86,12 +86,13 @@ type ExecuteRequest struct {
 	// blocks holds up the other's. With Merge, Stderr gets nothing. They never
 	// delay or fail the command, but its Result waits for the copy, up to 0.1 s
 	// for a Write and 1 s in all: what a writer has not taken waits, and past
-	// the bounds of the logs, or of what a writer this slow takes in 30 s,
-	// bytes are left out and a line in their place says how many. The copy
-	// goes on after Execute has returned for as long as the job writes or a
-	// writer is behind; a Write that returns an error ends that writer's. One
-	// that is an OutputEnder is told of the end. Where Execute fails, nothing
-	// is written once it has returned, but by a Write that takes over a second.
+	// the bounds of the logs (8 MiB where none can be made), or of what a
+	// writer this slow takes in 30 s, bytes are left out and a line in their
+	// place says how many. The copy goes on after Execute has returned for as
+	// long as the job writes or a writer is behind; a Write that returns an
+	// error ends that writer's. One that is an OutputEnder is told of the end.
+	// Where Execute fails, nothing is written once it has returned, but by a
+	// Write that takes over a second.
 	Stdout, Stderr io.Writer
 }
 

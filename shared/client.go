@@ -65,7 +65,7 @@ func (c *client) Execute(ctx context.Context, req ExecuteRequest) (*Result, erro
 	case live == nil:
 	case err != nil:
 		live.callReturned(err)
-		live.settle(1)
+		live.settle(liveFails)
 		live.stop()
 	default:
 		live.callReturned(nil)

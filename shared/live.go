@@ -170,9 +170,10 @@ func (w *frameWriter) EndOutput() { w.ended.Do(w.live.release) }
 // What Execute waits for a command's rest, in looks liveLook apart: a process that
 // was stopped between two of them has not waited longer for that.
 const (
-	liveLook    = 100 * time.Millisecond
-	liveWrites  = 10  // at which writers were busy; one that is stuck for a whole look ends it
-	liveArrives = 100 // at which they had nothing to do: the rest is under way
+	liveLook    = 50 * time.Millisecond
+	liveWrites  = 20  // at which writers were busy; one that is stuck from one to the next ends it
+	liveArrives = 200 // at which they had nothing to do: the rest is under way
+	liveFails   = 2   // the same where the call has failed
 	liveStop    = time.Second
 )
 
