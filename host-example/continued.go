@@ -60,7 +60,12 @@ func isUnfinished(ctx context.Context, text string) (goesOn bool, end string) {
 	if rest := strings.TrimRight(text, `\`); (len(text)-len(rest))%2 == 1 {
 		return true, ""
 	}
-	bash := exec.CommandContext(ctx, "bash", "--norc", "-n")
+	program := "bash"
+	if _, set := os.LookupEnv("PATH"); !set { // the plugin does without, too
+		program = "/bin/bash"
+	}
+	bash := exec.CommandContext(ctx, program, "--norc", "-n")
+	bash.Args[0] = "bash" // which its messages begin with
 	bash.Stdin = strings.NewReader(text + "\n")
 	bash.Env = append(os.Environ(), "LC_ALL=C", "BASH_ENV=")
 	message, _ := bash.CombinedOutput()

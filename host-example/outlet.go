@@ -115,7 +115,8 @@ func (o *outlet) reach(ctx context.Context, bytes int64, quiet time.Duration) bo
 		case <-o.moved:
 			idle = 0
 		case <-look.C:
-			if idle++; o.busy.Load() > 0 {
+			idle++
+			if o.busy.Load() > 0 {
 				idle = 0
 			}
 		}

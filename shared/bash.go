@@ -85,7 +85,7 @@ type ExecuteRequest struct {
 	// as the command writes them, in order and one Write at a time: one that
 	// blocks holds up the other's. With Merge, Stderr gets nothing. They never
 	// delay or fail the command, but its Result waits for the copy, up to 0.1 s
-	// for a Write and 1 s in all: what a writer has not taken waits, and past
+	// for a Write and 1 s for all: what a writer has not taken waits, and past
 	// the bounds of the logs (8 MiB where none can be made), or of what a
 	// writer this slow takes in 30 s, bytes are left out and a line in their
 	// place says how many. The copy goes on after Execute has returned for as

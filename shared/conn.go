@@ -161,7 +161,8 @@ func (c *muxConn) follow(p []byte) {
 	}
 }
 
-// dispense gets a Bash from the plugin at the other end of conn.
+// dispense gets a Bash from the plugin at the other end of conn. go-plugin there
+// waits 5 s for this side to take it, which may be stopped meanwhile.
 func dispense(conn *muxConn) (*plugin.RPCClient, Bash, error) {
 	protocol, err := plugin.NewRPCClient(conn, Plugins)
 	if err != nil {
@@ -171,6 +172,9 @@ func dispense(conn *muxConn) (*plugin.RPCClient, Bash, error) {
 		return nil, nil, err
 	}
 	bash, err := protocol.Dispense(PluginName)
+	if err != nil {
+		bash, err = protocol.Dispense(PluginName)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -2,12 +2,17 @@ package shared
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"encoding/binary"
 	"io"
 	"net"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/hashicorp/go-plugin"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -73,4 +78,50 @@ func TestPingsAreAnsweredHere(t *testing.T) {
 		there.Close()
 		here.Close()
 	}
+}
+
+// heldConn holds its fourth new stream for longer than go-plugin waits for it:
+// the one of the contract, after the calls' own and those of stdout and stderr.
+type heldConn struct {
+	net.Conn
+	streams int
+}
+
+func (c *heldConn) Write(p []byte) (int, error) {
+	const update = 1
+	if len(p) == muxHeader && p[1] == update && binary.BigEndian.Uint16(p[2:])&muxSYN != 0 {
+		if c.streams++; c.streams == 4 {
+			time.Sleep(6 * time.Second)
+		}
+	}
+	return c.Conn.Write(p)
+}
+
+type checked struct{ Bash }
+
+func (checked) Check(context.Context, CheckRequest) (*Result, error) {
+	return &Result{PID: 7, Status: StatusRunning}, nil
+}
+
+// A host that was stopped just as it was about to take the contract's stream
+// finds that the plugin has given it up.
+func TestDispenseOfAStoppedHost(t *testing.T) {
+	t.Parallel()
+	here, there := sockets(t)
+	server := plugin.RPCServer{
+		Plugins: plugin.PluginSet{PluginName: &Plugin{Impl: checked{}}},
+		Stdout:  strings.NewReader(""),
+		Stderr:  strings.NewReader(""),
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() { server.ServeConn(there) })
+	held := &heldConn{Conn: here}
+	_, bash, err := dispense(&muxConn{Conn: held})
+	require.NoError(t, err)
+	assert.Greater(t, held.streams, 4, "it took the stream at once")
+	result, err := bash.Check(t.Context(), CheckRequest{PID: 7})
+	require.NoError(t, err)
+	assert.Equal(t, 7, result.PID)
+	here.Close()
+	serving.Wait()
 }
