@@ -1,10 +1,15 @@
 package output
 
-import "sync"
+import (
+	"sync"
+	"unicode/utf8"
+)
 
 const (
 	// blockSize is how much of a flood is written to its log at a time, while
-	// the next block fills.
+	// the next block fills: from one multiple to the next, give or take a rune.
+	// What is written across the borders of large pages takes the system twice
+	// the time.
 	blockSize = 256 << 10
 
 	// maxBlocks bounds the blocks of all logs. A log that gets none writes what
@@ -21,9 +26,17 @@ type blocks struct {
 
 func newBlocks() *blocks {
 	return &blocks{
-		pool: sync.Pool{New: func() any { b := make([]byte, 0, blockSize); return &b }},
+		pool: sync.Pool{New: func() any { b := make([]byte, 0, blockSize+utf8.UTFMax); return &b }},
 		room: make(chan struct{}, maxBlocks),
 	}
+}
+
+// blockAt returns how long a block is that begins at a position of the log.
+func blockAt(begin int64) int {
+	if n := blockSize - int(begin%blockSize); n >= utf8.UTFMax {
+		return n
+	}
+	return 2*blockSize - int(begin%blockSize)
 }
 
 // take returns an empty block, nil where there are as many as may be.

@@ -43,6 +43,7 @@ func (l *Log) write(p []byte) {
 	l.add(p[:n])
 }
 
+// add adds p, already in taken, to the block.
 func (l *Log) add(p []byte) {
 	for len(p) > 0 {
 		if l.block == nil {
@@ -53,7 +54,8 @@ func (l *Log) add(p []byte) {
 				return
 			}
 		}
-		n := cutRune(p, blockSize-len(*l.block))
+		begin := l.taken - int64(len(*l.block)+len(p))
+		n := cutRune(p, blockAt(begin)-len(*l.block))
 		*l.block = append(*l.block, p[:n]...)
 		if p = p[n:]; len(p) > 0 {
 			l.send()

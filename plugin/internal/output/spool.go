@@ -2,7 +2,11 @@ package output
 
 import (
 	"errors"
+	"io"
 	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // Spool is a queue of bytes on disk, in a file without a name. It counts among
@@ -14,10 +18,20 @@ type Spool struct {
 	end  int64    // of what was written
 	next int64    // position of the next read
 	back int64    // what is before was given back to the disk
+
+	mu      sync.Mutex // guards what follows; only Write changes it, beside a Read
+	inFile  int64      // position up to which the file has it
+	pending []byte     // what follows, less than spoolUnit
 }
 
-// spoolStep is how much is given back to the disk at a time.
-const spoolStep = 16 << 20
+const (
+	// spoolStep is how much is given back to the disk at a time.
+	spoolStep = 16 << 20
+
+	// The file gets multiples of spoolUnit: what is written across the borders
+	// of pages takes the system twice the time.
+	spoolUnit = 64 << 10
+)
 
 var errSpoolFull = errors.New("no more may wait on disk")
 
@@ -47,28 +61,71 @@ func (s *Spool) Write(head, p []byte) (int, error) {
 	return n, nil
 }
 
-// put copies what is short, to write once.
+// put writes what is pending, head and p up to the last unit that is whole. The
+// rest is pending.
 func (s *Spool) put(head, p []byte) error {
-	if len(p) < 4<<10 {
-		_, err := s.file.WriteAt(append(head, p...), s.end)
-		return err
+	if whole := (s.end + int64(len(head)+len(p))) / spoolUnit * spoolUnit; whole > s.inFile {
+		n := int(whole - s.end)
+		inHead := min(n, len(head))
+		if err := writeAll(s.file, s.inFile, s.pending, head[:inHead], p[:n-inHead]); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.inFile, s.pending = whole, s.pending[:0]
+		head, p = head[inHead:], p[n-inHead:]
+	} else {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 	}
-	if _, err := s.file.WriteAt(p, s.end+int64(len(head))); err != nil {
-		return err
+	s.pending = append(append(s.pending, head...), p...)
+	return nil
+}
+
+// writeAll writes the parts to a file, all at once.
+func writeAll(file *os.File, at int64, parts ...[]byte) error {
+	size := 0
+	for _, part := range parts {
+		size += len(part)
 	}
-	_, err := s.file.WriteAt(head, s.end)
-	return err
+	for {
+		n, err := unix.Pwritev(int(file.Fd()), parts, at)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return os.NewSyscallError("pwritev", err)
+		case n < size:
+			return io.ErrShortWrite
+		default:
+			return nil
+		}
+	}
 }
 
 // Read fills p, which must not be longer than what was written and not read.
 func (s *Spool) Read(p []byte) (int, error) {
-	n, err := s.file.ReadAt(p, s.next)
-	s.next += int64(n)
-	if size := s.next - s.back; size >= spoolStep && punchHole(s.file, s.back, size) {
-		s.logs.giveBack(int(size))
-		s.back = s.next
+	n, inFile := s.readPending(p)
+	fromFile, err := s.file.ReadAt(p[:len(p)-n], s.next)
+	if err == nil {
+		fromFile += n
 	}
-	return n, err
+	s.next += int64(fromFile)
+	if size := min(s.next, inFile) - s.back; size >= spoolStep && punchHole(s.file, s.back, size) {
+		s.logs.giveBack(int(size))
+		s.back += size
+	}
+	return fromFile, err
+}
+
+// readPending reads the end of p, as far as the file does not have it, and
+// returns up to where it has.
+func (s *Spool) readPending(p []byte) (n int, inFile int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if skip := s.inFile - s.next; skip < int64(len(p)) {
+		n = copy(p[max(0, skip):], s.pending[max(0, -skip):])
+	}
+	return n, s.inFile
 }
 
 // Len returns how much was written and not read.
@@ -76,11 +133,11 @@ func (s *Spool) Len() int64 { return s.end - s.next }
 
 // Reset empties the spool.
 func (s *Spool) Reset() {
-	if s.file != nil {
+	if s.file != nil && s.inFile > 0 {
 		_ = s.file.Truncate(0)
 	}
 	s.logs.giveBack(int(s.end - s.back))
-	s.end, s.next, s.back = 0, 0, 0
+	s.end, s.next, s.back, s.inFile, s.pending = 0, 0, 0, 0, nil
 }
 
 // Close gives the disk back.

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -45,6 +48,83 @@ func TestSpoolHoldsWhatWaits(t *testing.T) {
 	names, err := os.ReadDir(logs.Folder())
 	require.NoError(t, err)
 	assert.Len(t, names, 1, "the file has no name")
+}
+
+// What was written comes back as it was, whatever the pieces.
+func TestSpoolIsExact(t *testing.T) {
+	logs := NewLogs(LogsConfig{Dir: t.TempDir()})
+	defer logs.Close()
+	for seed := range uint64(10) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		want := make([]byte, 2<<20+r.IntN(100))
+		for i := range want {
+			want[i] = byte(r.Uint32())
+		}
+		size := func(left int) int { return min(left, r.IntN(1+r.IntN(3*spoolUnit))) }
+		s := logs.NewSpool()
+		written := make(chan int, len(want))
+		var reading sync.WaitGroup
+		var got []byte
+		reading.Go(func() {
+			r := rand.New(rand.NewPCG(seed, 2))
+			for n := range written {
+				for n > 0 {
+					p := make([]byte, 1+r.IntN(n))
+					if _, err := s.Read(p); !assert.NoError(t, err) {
+						return
+					}
+					got = append(got, p...)
+					n -= len(p)
+				}
+			}
+		})
+		for rest := want; len(rest) > 0; {
+			n := size(len(rest))
+			head := size(n)
+			_, err := s.Write(rest[:head], rest[head:n])
+			require.NoError(t, err)
+			rest = rest[n:]
+			written <- n
+		}
+		close(written)
+		reading.Wait()
+		require.True(t, bytes.Equal(want, got))
+		info, err := s.file.Stat()
+		require.NoError(t, err)
+		assert.EqualValues(t, len(want)/spoolUnit*spoolUnit, info.Size())
+		s.Close()
+	}
+}
+
+// A disk that takes no more costs nothing of what was taken.
+func TestSpoolOnAFullDisk(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("/dev/full is Linux's")
+	}
+	logs := NewLogs(LogsConfig{Dir: t.TempDir()})
+	defer logs.Close()
+	left := logs.left.Load()
+	s := logs.NewSpool()
+	var err error
+	s.file, err = os.OpenFile("/dev/full", os.O_RDWR, 0)
+	require.NoError(t, err)
+	for range 2 {
+		_, err = s.Write([]byte("ab"), make([]byte, spoolUnit-10))
+		require.NoError(t, err)
+		_, err = s.Write([]byte("123456789"), []byte("cd"))
+		require.ErrorIs(t, err, syscall.ENOSPC)
+		_, err = s.Write([]byte("e"), []byte("f"))
+		require.NoError(t, err)
+		require.EqualValues(t, spoolUnit-6, s.Len())
+		got := make([]byte, spoolUnit-6)
+		_, err = s.Read(got)
+		require.NoError(t, err)
+		assert.Equal(t, "ab", string(bytes.Trim(got[:4], "\x00")))
+		assert.Equal(t, "ef", string(bytes.Trim(got[len(got)-4:], "\x00")))
+		s.Reset()
+	}
+	s.Close()
+	assert.Equal(t, left, logs.left.Load())
 }
 
 func TestSpoolLeavesTheLogsAQuarter(t *testing.T) {
