@@ -27,6 +27,9 @@ func TestFaultMemory(t *testing.T) {
 	t.Parallel()
 	bash := launchWith(t, shared.LaunchConfig{MaxLogBytes: 1 << 20})
 	size := faultScale() * 64 << 20
+	if plugintest.Race { // which makes it ten times as slow
+		size /= 4
+	}
 	run(t, bash, "seq 1000000")
 	before := memory(t, bash.PluginPID())
 	for name, flood := range map[string]string{
