@@ -141,7 +141,7 @@ func (s *shell) handle(ctx context.Context, line string) error {
 	switch {
 	case trimmed == "" || strings.HasPrefix(trimmed, "#"):
 		return nil
-	case strings.HasPrefix(trimmed, ":"):
+	case isDirective(trimmed):
 		return s.direct(ctx, trimmed)
 	case s.tools != nil:
 		return s.callBash(ctx, line)

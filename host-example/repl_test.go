@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"regexp"
@@ -29,6 +30,18 @@ func TestReplTakesCommandsOfManyLines(t *testing.T) {
 	assert.Equal(t, ran{"1\nB C\n2 $x\n3\na\n'b' c\n\n3\n", "", 0}, r)
 	r = script(t, "[[ a == a &&", "b == b ]] && echo g", "[[ -n a", "&& -n b ]] && echo h", "if [[ -n a &&", "-n b ]]; then", "echo i; fi", "[[ (a == b ||", "c == c) ]] && echo j", "[[ a ]] ]]", "echo k")
 	assert.Equal(t, "g\nh\ni\nj\nk\n", r.stdout)
+	r = script(t, `echo l # C:\`, "echo m", `echo "n # \`, `o"`, ": >/dev/null && echo p", ":", ": ${X:=q}; echo $X")
+	assert.Equal(t, "l\nm\nn # o\np\nq\n", r.stdout)
+	long := []string{"f() {", "case x in x) if true; then for i in 1; do {"}
+	for i := range 300 {
+		long = append(long, fmt.Sprintf("echo %d |", i), "cat", `echo "}`, `done" \`, "| cat")
+	}
+	long = append(long, "} >&1; done", "fi ;; esac", "}; f | tail -3", "echo 0 |")
+	for range 100 {
+		long = append(long, "cat |")
+	}
+	r = script(t, append(long, "cat", "echo r")...)
+	assert.Equal(t, ran{"299\n}\ndone\n0\nr\n", "", 0}, r)
 	r = script(t, `echo "unexpected end of file" )`, "echo next", "if true")
 	assert.Equal(t, "next\n", r.stdout)
 	assert.Equal(t, 2, r.code)

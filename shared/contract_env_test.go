@@ -119,6 +119,22 @@ func TestEnvOfARequest(t *testing.T) {
 	assert.Equal(t, "cat", vars["PAGER"])
 }
 
+// More than the system takes is refused at once: other calls and jobs go on.
+func TestEnvOfManyVariables(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	job := background(t, bash, forever)
+	env := make([]string, 300_000)
+	for i := range env {
+		env[i] = fmt.Sprintf("A%d=%d", i, i)
+	}
+	_, err := bash.Execute(t.Context(), shared.ExecuteRequest{Command: "true", Env: env})
+	require.ErrorIs(t, err, shared.ErrStart)
+	r, err := bash.Check(t.Context(), shared.CheckRequest{PID: job.PID})
+	require.NoError(t, err)
+	assert.Equal(t, shared.StatusRunning, r.Status)
+}
+
 func TestLongCommands(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

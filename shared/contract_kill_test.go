@@ -1,7 +1,9 @@
 package shared_test
 
 import (
+	"context"
 	"fmt"
+	"os/exec"
 	"runtime"
 	"syscall"
 	"testing"
@@ -192,4 +194,40 @@ func TestACommandThatEndsAtItsTimeout(t *testing.T) {
 		assert.Empty(t, r.Cause)
 		assert.Equal(t, 3, r.ExitCode)
 	}
+}
+
+// A program that blocks a signal and asks for it, as init programs and servers
+// do, ends in its own way because of it, and was killed by the tool all the same.
+func TestEndOfAProgramThatWaitsForTheSignal(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("perl"); err != nil {
+		t.Skip("no perl, which can block signals: ", err)
+	}
+	const waits = `exec perl -MPOSIX -e '
+		$term = POSIX::SigSet->new(SIGTERM); sigprocmask(SIG_BLOCK, $term); $| = 1; print "up\n";
+		$got = POSIX::SigSet->new; do { select undef, undef, undef, 0.01; sigpending($got) } until $got->ismember(SIGTERM);
+		print "down\n"; exit 0'`
+	bash := launch(t)
+	requireKilled := func(r *shared.Result, cause shared.Cause) {
+		t.Helper()
+		assert.Equal(t, shared.StatusKilled, r.Status)
+		assert.Equal(t, cause, r.Cause)
+		assert.Zero(t, r.ExitCode)
+		assert.Equal(t, "up\ndown\n", r.Stdout.Content)
+	}
+	job := background(t, bash, waits)
+	_, err := bash.Check(t.Context(), shared.CheckRequest{PID: job.PID, Wait: time.Minute, WaitFor: "up"})
+	require.NoError(t, err)
+	requireKilled(kill(t, bash, job.PID), shared.CauseKill)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := bash.Execute(ctx, shared.ExecuteRequest{Command: waits, Stdout: writerFunc(func(p []byte) (int, error) {
+		cancel()
+		return len(p), nil
+	})})
+	require.NoError(t, err)
+	requireKilled(r, shared.CauseCancel)
+
+	r = execute(t, bash, shared.ExecuteRequest{Command: waits, Mode: shared.ModeTerminate, Timeout: 3 * time.Second})
+	requireKilled(r, shared.CauseTimeout)
 }

@@ -3,6 +3,7 @@ package shared
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 )
@@ -17,7 +18,7 @@ type Client struct {
 	jobs *jobBook
 	turn chan struct{} // held while what follows is used, and while a plugin starts
 	now  *session
-	last *session // what Close found
+	past []*session // that are being ended
 	shut bool
 
 	closing chan struct{} // closed by the first Close
@@ -40,13 +41,21 @@ func (c *Client) session(ctx context.Context) (*session, error) {
 	if c.now != nil && !c.now.gone() {
 		return c.now, nil
 	}
+	c.past = slices.DeleteFunc(c.past, (*session).isOver)
 	if c.now != nil {
 		c.now.bury()
+		c.past = append(c.past, c.now)
 		c.now = nil
 	}
 	s, err := c.cfg.start(ctx, c.closing)
+	if err != nil {
+		if s != nil {
+			c.past = append(c.past, s)
+		}
+		return nil, err
+	}
 	c.now = s
-	return s, err
+	return s, nil
 }
 
 func errClientClosed() error { return &Error{CodeClosed, "the client is closed: launch another one"} }
@@ -131,15 +140,20 @@ func (c *Client) Kill(ctx context.Context, req KillRequest) (*Result, error) {
 func (c *Client) Close() error {
 	c.closed.Do(func() { close(c.closing) })
 	c.turn <- struct{}{}
-	if !c.shut {
-		c.last, c.now, c.shut = c.now, nil, true
+	if c.shut = true; c.now != nil {
+		c.now.close()
+		c.past = append(c.past, c.now)
+		c.now = nil
 	}
-	s := c.last
+	past := c.past
 	<-c.turn
-	if s == nil {
-		return nil
+	errs := make([]error, len(past))
+	var closing sync.WaitGroup
+	for i, s := range past {
+		closing.Go(func() { errs[i] = s.await() })
 	}
-	return s.close()
+	closing.Wait()
+	return errors.Join(errs...)
 }
 
 // PluginPID returns the pid of the plugin's process, 0 where none is running.

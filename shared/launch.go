@@ -47,7 +47,8 @@ func (cfg *LaunchConfig) checkBinary() error {
 }
 
 // start starts one plugin process and connects to it, or connects to the one
-// that the environment names, unless ctx ends or stop is closed before.
+// that the environment names, unless ctx ends or stop is closed before. With an
+// error the session, if any, is one that is being ended.
 func (cfg *LaunchConfig) start(ctx context.Context, stop <-chan struct{}) (*session, error) {
 	running, err := reattachment()
 	switch {
@@ -91,7 +92,7 @@ func (cfg *LaunchConfig) start(ctx context.Context, stop <-chan struct{}) (*sess
 		}
 		s.bury()
 		isClosedWithin(s.ended, lastPatience)
-		return nil, cfg.explain(err, words.String())
+		return s, cfg.explain(err, words.String())
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-stop:
@@ -105,7 +106,7 @@ func (cfg *LaunchConfig) start(ctx context.Context, stop <-chan struct{}) (*sess
 		s.bury()
 	}()
 	isClosedWithin(s.ended, lastPatience)
-	return nil, err
+	return s, err
 }
 
 // lastPatience is how long a failed start waits for the process's end, and for

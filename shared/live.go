@@ -14,7 +14,9 @@ import (
 
 // Live output travels on a stream of its own, in frames: the writer it is for
 // (one byte), a length (four bytes, big endian) and the bytes. A frame for
-// nobody says that the call has returned.
+// nobody says that the call has returned, the next one that nothing more comes;
+// then the host closes the stream. Closed by the plugin, it would lose what a
+// host has not read within the multiplexer's 5 min.
 const (
 	toNobody = 0
 	toStdout = 1
@@ -42,6 +44,8 @@ type liveSender struct {
 	frame  []byte     // the last one, for its memory
 	frames int        // so far
 	over   bool       // ended is closed
+
+	last sync.Once // nothing more comes
 }
 
 // acceptLive begins to wait for the host, which may be stopped when it has
@@ -61,6 +65,11 @@ func acceptLive(broker *plugin.MuxBroker, id uint32, isGone func() bool) *liveSe
 		}
 	}()
 	return l
+}
+
+// finish says that nothing more comes. The host closes the stream then.
+func (l *liveSender) finish() {
+	l.last.Do(func() { go func() { _ = l.send(toNobody, nil) }() })
 }
 
 // close ends the stream between two frames.
@@ -117,7 +126,7 @@ func (l *liveSender) endIdle() {
 		last = l.frames
 		l.write.Unlock()
 		if idle {
-			l.close()
+			l.finish()
 			return
 		}
 	}
@@ -125,7 +134,7 @@ func (l *liveSender) endIdle() {
 
 func (l *liveSender) release() {
 	if l.users.Add(-1) == 0 {
-		l.close()
+		l.finish()
 	}
 }
 
@@ -255,7 +264,7 @@ func isSame(a, b io.Writer) (same bool) {
 func (l *liveReceiver) copy(conn io.Reader, writers map[byte]io.Writer) error {
 	var header [frameHeader]byte
 	var frame []byte
-	var once sync.Once
+	var returned bool
 	wanted, failed := len(writers), 0
 	for {
 		if _, err := io.ReadFull(conn, header[:]); err != nil {
@@ -263,7 +272,11 @@ func (l *liveReceiver) copy(conn io.Reader, writers map[byte]io.Writer) error {
 		}
 		size := binary.BigEndian.Uint32(header[1:])
 		if header[0] == toNobody && size == 0 {
-			once.Do(func() { close(l.returned) })
+			if returned {
+				return nil
+			}
+			returned = true
+			close(l.returned)
 			continue
 		}
 		w := writers[header[0]]

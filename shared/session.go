@@ -54,6 +54,16 @@ func (s *session) watch(pid int) {
 
 func (s *session) gone() bool { return s.dead.Load() || s.exit.exited() }
 
+// isOver reports whether nothing of it is left.
+func (s *session) isOver() bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // bury ends what is left of a plugin that is gone or does not answer. The
 // guardian, its second process, ends the commands.
 func (s *session) bury() {
@@ -102,10 +112,13 @@ const (
 	killPatience  = 1500 * time.Millisecond // for the guardian to end what a killed plugin left
 )
 
-// close ends the commands, the plugin and the connection, first kindly. When
-// it returns nil, nothing of them is left.
-func (s *session) close() error {
+// close ends the commands, the plugin and the connection, first kindly.
+func (s *session) close() {
 	s.end.Do(func() { go s.over(s.shut) })
+}
+
+// await waits for the end, which has begun. When it returns nil, nothing is left.
+func (s *session) await() error {
 	if isClosedWithin(s.ended, closePatience+quitPatience+killPatience) {
 		return s.err
 	}

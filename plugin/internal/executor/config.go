@@ -58,7 +58,7 @@ func (c Config) baseEnv() []string {
 		env = os.Environ()
 	}
 	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
-		name, _, _ := strings.Cut(entry, "=")
+		name := nameOf(entry)
 		return name == "GPG_TTY" || pluginsOwn(name) || matchesAny(c.DropEnv, name) // no command has that terminal
 	})
 	if !slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "GIT_ASKPASS=") }) {
@@ -82,12 +82,26 @@ func matchesAny(globs []string, name string) bool {
 
 // override sets variables in env, which it may change.
 func override(env, over []string) []string {
-	for _, entry := range over {
-		name, _, _ := strings.Cut(entry, "=")
-		env = slices.DeleteFunc(env, func(e string) bool { return strings.HasPrefix(e, name) && strings.HasPrefix(e[len(name):], "=") })
-		env = append(env, entry)
+	last := make(map[string]int, len(over))
+	for i, entry := range over {
+		last[nameOf(entry)] = i
+	}
+	env = slices.DeleteFunc(env, func(entry string) bool {
+		_, is := last[nameOf(entry)]
+		return is
+	})
+	for i, entry := range over {
+		if last[nameOf(entry)] == i {
+			env = append(env, entry)
+		}
 	}
 	return env
+}
+
+// nameOf returns the variable that an entry of an environment sets.
+func nameOf(entry string) string {
+	name, _, _ := strings.Cut(entry, "=")
+	return name
 }
 
 // checkGlobs reports a glob that can never match.

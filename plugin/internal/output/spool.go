@@ -62,7 +62,8 @@ func (s *Spool) Write(head, p []byte) (int, error) {
 }
 
 // put writes what is pending, head and p up to the last unit that is whole. The
-// rest is pending.
+// rest is pending. The first unit is written as it comes, too: a disk that takes
+// nothing is known at once.
 func (s *Spool) put(head, p []byte) error {
 	if whole := (s.end + int64(len(head)+len(p))) / spoolUnit * spoolUnit; whole > s.inFile {
 		n := int(whole - s.end)
@@ -75,6 +76,11 @@ func (s *Spool) put(head, p []byte) error {
 		s.inFile, s.pending = whole, s.pending[:0]
 		head, p = head[inHead:], p[n-inHead:]
 	} else {
+		if s.inFile == 0 {
+			if err := writeAll(s.file, s.end, head, p); err != nil {
+				return err
+			}
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 	}
@@ -133,7 +139,7 @@ func (s *Spool) Len() int64 { return s.end - s.next }
 
 // Reset empties the spool.
 func (s *Spool) Reset() {
-	if s.file != nil && s.inFile > 0 {
+	if s.file != nil {
 		_ = s.file.Truncate(0)
 	}
 	s.logs.giveBack(int(s.end - s.back))

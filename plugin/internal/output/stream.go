@@ -3,6 +3,7 @@ package output
 import (
 	"bytes"
 	"sync"
+	"time"
 	"unicode/utf8"
 )
 
@@ -32,6 +33,7 @@ type Stream struct {
 	log *Log // nil: the tail holds everything
 
 	verbatim int64 // the first bytes written that were handed on as they came
+	drafts   bool  // draft comes soon
 
 	mu      sync.Mutex // guards what follows; never held while the log is written
 	tail    tail
@@ -64,9 +66,34 @@ func (s *Stream) Write(p []byte) (int, error) {
 	}
 	if s.log != nil && len(p) < floodChunk {
 		s.log.flush()
+		s.draftSoon()
 	}
 	s.publish()
 	return len(p), nil
+}
+
+// draftAfter is how long the log may lack the line that is being written.
+const draftAfter = 200 * time.Millisecond
+
+// draftSoon has draft called, if there is such a line. in is held.
+func (s *Stream) draftSoon() {
+	if !s.drafts && s.log != nil && s.log.stop == nil && len(s.san.Line()) > 0 {
+		s.drafts = true
+		time.AfterFunc(draftAfter, s.draft)
+	}
+}
+
+// draft has the log hold the line that is being written: a prompt, for one. Who
+// reads the file need not ask for a Result before.
+func (s *Stream) draft() {
+	s.in.Lock()
+	defer s.in.Unlock()
+	if s.drafts = false; s.hasEnded() {
+		return
+	}
+	if s.flush(); s.log.stop == nil {
+		_ = s.log.sketch(s.san.Line()) // Show tells
+	}
 }
 
 // Verbatim returns how many of the first bytes written the log holds as they
@@ -87,6 +114,7 @@ func (s *Stream) Flush() {
 	s.in.Lock()
 	defer s.in.Unlock()
 	s.flush()
+	s.draftSoon()
 }
 
 func (s *Stream) flush() {
@@ -119,6 +147,7 @@ func (s *Stream) Keep() {
 	s.in.Lock()
 	defer s.in.Unlock()
 	s.keep()
+	s.draftSoon()
 	s.publish()
 }
 

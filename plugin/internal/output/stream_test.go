@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
@@ -508,4 +509,35 @@ func TestALookAmidAFloodLeavesItsLogWhole(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(bytes.Repeat(chunk, 8), text))
 	}
+}
+
+// Who only reads the file sees a prompt, too.
+func TestLogGetsTheLineBeingWrittenByItself(t *testing.T) {
+	s := newTestStream(t, LogsConfig{}, StreamConfig{})
+	write(t, s, "before")
+	s.Keep()
+	path := s.Outline().Path
+	eventually := func(want string) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			text, err := os.ReadFile(path)
+			return err == nil && string(text) == want
+		}, 30*time.Second, time.Millisecond)
+	}
+	eventually("before")
+	write(t, s, " and\nafter ")
+	eventually("before and\nafter ")
+	write(t, s, "\r50 %")
+	write(t, s, "\r51 %")
+	eventually("before and\n51 %r ")
+	s.Flush()
+	write(t, s, strings.Repeat("x", 2*floodChunk))
+	s.Flush()
+	eventually("before and\n51 %" + strings.Repeat("x", 2*floodChunk))
+	write(t, s, "\n")
+	eventually("before and\n51 %" + strings.Repeat("x", 2*floodChunk) + "\n")
+	write(t, s, "the end")
+	require.NoError(t, s.Close()) // before the draft
+	time.Sleep(2 * draftAfter)
+	eventually("before and\n51 %" + strings.Repeat("x", 2*floodChunk) + "\nthe end")
 }

@@ -199,7 +199,8 @@ func worked(pid int) time.Duration {
 	return time.Duration(n)
 }
 
-// handles reports whether a process catches or ignores a signal.
+// handles reports whether a process blocks, ignores or catches a signal: one that
+// blocks it may wait for it, and exit as it likes.
 func handles(pid int, sig syscall.Signal) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -207,7 +208,7 @@ func handles(pid int, sig syscall.Signal) bool {
 	}
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(line, ":")
-		if name != "SigIgn" && name != "SigCgt" {
+		if name != "SigBlk" && name != "SigIgn" && name != "SigCgt" {
 			continue
 		}
 		if set, err := strconv.ParseUint(strings.TrimSpace(value), 16, 64); err != nil || set>>(sig-1)&1 == 1 {
