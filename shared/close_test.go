@@ -2,6 +2,7 @@ package shared_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -35,6 +36,34 @@ func TestClosingAgainWaits(t *testing.T) {
 }
 
 // What Close is ending is not left over.
+// Close waits for what a plugin that crashed has left, too, also where no other
+// has taken its place.
+func TestCloseWaitsForTheEndOfACrash(t *testing.T) {
+	t.Parallel()
+	for _, restarts := range []bool{false, true} {
+		path := filepath.Join(t.TempDir(), "plugin")
+		require.NoError(t, os.Link(pluginPath, path))
+		bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: path, LogDir: t.TempDir()})
+		require.NoError(t, err)
+		crowd := newFaultCrowd(t)
+		background(t, bash, crowd.command(`for i in {1..200}; do bash -c "$p" & done; wait`))
+		crowd.await(200)
+		plugin := bash.PluginPID()
+		guardian := faultGuardian(t, plugin)
+		if !restarts {
+			require.NoError(t, os.Remove(path))
+		}
+		require.NoError(t, syscall.Kill(plugin, syscall.SIGKILL))
+		for err = shared.ErrCrashed; errors.Is(err, shared.ErrCrashed); { // until the death is seen
+			_, err = bash.Execute(t.Context(), shared.ExecuteRequest{Command: "true"})
+		}
+		assert.Equal(t, restarts, err == nil, "%v", err)
+		require.NoError(t, bash.Close())
+		assert.False(t, crowd.read(), "commands are left")
+		assert.False(t, plugintest.Alive(guardian))
+	}
+}
+
 func TestAResultAmidCloseHasNoLeftovers(t *testing.T) {
 	t.Parallel()
 	for i := range 20 {

@@ -3,7 +3,9 @@ package shared
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -105,8 +107,13 @@ func (b *jobBook) explain(plugin, pid int, err error) error {
 		return err
 	}
 	text := fmt.Sprintf("job %d (%s) is gone: the plugin crashed, and what still ran of it was ended", pid, entry.command)
-	if len(entry.logs) > 0 {
-		text += "; its output is in " + strings.Join(entry.logs, " and ")
+	if logs := slices.DeleteFunc(slices.Clone(entry.logs), isGone); len(logs) > 0 {
+		text += "; its output is in " + strings.Join(logs, " and ")
 	}
 	return &causedError{&Error{CodeNotFound, text}, ErrCrashed}
+}
+
+func isGone(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
