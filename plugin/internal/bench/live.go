@@ -61,7 +61,7 @@ func (w *discarded) EndOutput() { close(w.ended) }
 // overlap: what of a copy comes behind the result is waited for between them.
 func liveCost(command string, maxLogBytes int64, text func(*bench, int64) error) func(*bench) (string, bool, error) {
 	return func(b *bench) (string, bool, error) {
-		if err := text(b, int64(float64(1<<30)*b.scale)); err != nil {
+		if err := text(b, int64(float64(1<<28)*b.scale)); err != nil {
 			return "", false, err
 		}
 		client, err := b.launchWith(maxLogBytes)
