@@ -62,7 +62,7 @@ func isDirective(line string) bool {
 var unfinished = regexp.MustCompile("(?m)^bash: (?:line \\d+: )?(?:syntax error: unexpected end of file|unexpected EOF while looking for (?:matching )?`(.+)'|unexpected token `EOF'|warning: here-document at line \\d+ delimited by end-of-file \\(wanted `(.+)'\\))")
 
 // closing is what the last line of a compound command has.
-var closing = regexp.MustCompile(`(^|[\s;&|)])(fi|done|esac|\})($|[\s;&|<>)])|\)`)
+var closing = regexp.MustCompile(`(^|[\s;&|)])(fi|done|esac|\}|\]\])($|[\s;&|<>)])|\)`)
 
 // longText is a number of lines after which bash is not asked about each.
 const longText = 50

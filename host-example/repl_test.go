@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -40,7 +41,10 @@ func TestReplTakesCommandsOfManyLines(t *testing.T) {
 	for range 100 {
 		long = append(long, "cat |")
 	}
-	r = script(t, append(long, "cat", "echo r")...)
+	long = append(long, "cat")
+	long = append(long, slices.Repeat([]string{"[[ -n a &&", "-n b ]] &&"}, 30)...)
+	long = append(long, "[[ -n c", "&& -n d ]]", "exit 0", "echo r")
+	r = script(t, long...)
 	assert.Equal(t, ran{"299\n}\ndone\n0\nr\n", "", 0}, r)
 	r = script(t, `echo "unexpected end of file" )`, "echo next", "if true")
 	assert.Equal(t, "next\n", r.stdout)
