@@ -41,11 +41,11 @@ func TestReplTakesCommandsOfManyLines(t *testing.T) {
 	for range 100 {
 		long = append(long, "cat |")
 	}
-	long = append(long, "cat")
+	long = append(long, "cat", "exit 0", "echo s")
 	long = append(long, slices.Repeat([]string{"[[ -n a &&", "-n b ]] &&"}, 30)...)
-	long = append(long, "[[ -n c", "&& -n d ]]", "exit 0", "echo r")
+	long = append(long, "[[ -n c", "&& -n d ]]", "exit 0", "echo u")
 	r = script(t, long...)
-	assert.Equal(t, ran{"299\n}\ndone\n0\nr\n", "", 0}, r)
+	assert.Equal(t, ran{"299\n}\ndone\n0\ns\nu\n", "", 0}, r)
 	r = script(t, `echo "unexpected end of file" )`, "echo next", "if true")
 	assert.Equal(t, "next\n", r.stdout)
 	assert.Equal(t, 2, r.code)

@@ -35,7 +35,6 @@ func TestClosingAgainWaits(t *testing.T) {
 	require.NoError(t, bash.Close())
 }
 
-// What Close is ending is not left over.
 // Close waits for what a plugin that crashed has left, too, also where no other
 // has taken its place.
 func TestCloseWaitsForTheEndOfACrash(t *testing.T) {
@@ -64,6 +63,7 @@ func TestCloseWaitsForTheEndOfACrash(t *testing.T) {
 	}
 }
 
+// What Close is ending is not left over.
 func TestAResultAmidCloseHasNoLeftovers(t *testing.T) {
 	t.Parallel()
 	for i := range 20 {

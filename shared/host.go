@@ -104,14 +104,7 @@ func (c *Client) patientSession(ctx context.Context) (*session, error) {
 }
 
 // isShut does not wait for a start that is under way.
-func (c *Client) isShut() bool {
-	select {
-	case <-c.closing:
-		return true
-	default:
-		return false
-	}
-}
+func (c *Client) isShut() bool { return isClosed(c.closing) }
 
 // Execute implements Bash.
 func (c *Client) Execute(ctx context.Context, req ExecuteRequest) (*Result, error) {

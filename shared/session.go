@@ -55,14 +55,7 @@ func (s *session) watch(pid int) {
 func (s *session) gone() bool { return s.dead.Load() || s.exit.exited() }
 
 // isOver reports whether nothing of it is left.
-func (s *session) isOver() bool {
-	select {
-	case <-s.ended:
-		return true
-	default:
-		return false
-	}
-}
+func (s *session) isOver() bool { return isClosed(s.ended) }
 
 // bury ends what is left of a plugin that is gone or does not answer. The
 // guardian, its second process, ends the commands.
@@ -159,6 +152,15 @@ func (s *session) endCommands() (answered bool, err error) {
 		return false, nil
 	}
 	return true, err
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 func isClosedWithin(c <-chan struct{}, d time.Duration) bool {

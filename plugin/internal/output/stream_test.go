@@ -538,6 +538,6 @@ func TestLogGetsTheLineBeingWrittenByItself(t *testing.T) {
 	eventually("before and\n51 %" + strings.Repeat("x", 2*floodChunk) + "\n")
 	write(t, s, "the end")
 	require.NoError(t, s.Close()) // before the draft
-	time.Sleep(2 * draftAfter)
+	s.draft()
 	eventually("before and\n51 %" + strings.Repeat("x", 2*floodChunk) + "\nthe end")
 }
