@@ -7,13 +7,14 @@ import (
 	"os"
 	"runtime"
 
+	"bashplugin/plugin/internal/output"
 	"bashplugin/plugin/internal/process"
 )
 
 func main() {
 	runtime.LockOSThread() // the kernel gives orphans to the main thread; what others start is never among them
 	if process.IsGuardian() {
-		exit(process.RunGuardian())
+		exit(process.RunGuardian(output.Sweep))
 	}
 	flags, err := parseFlags(os.Args[1:])
 	if err != nil {

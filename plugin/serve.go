@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bashplugin/plugin/internal/executor"
+	"bashplugin/plugin/internal/output"
 	"bashplugin/plugin/internal/process"
 	"bashplugin/shared"
 )
@@ -92,7 +94,11 @@ func (s *session) open(f *flags, host int) error {
 	if err := os.Setenv(plugin.EnvUnixSocketDir, s.folder); err != nil {
 		return err
 	}
-	record, err := process.StartGuardian(process.Duties{Host: host, Remove: []string{s.folder}})
+	duties := process.Duties{Host: host, Remove: []string{s.folder}}
+	if f.logs.Retention < 0 { // they go with the session, however that ends
+		duties.Logs = cmp.Or(f.logs.Dir, output.DefaultLogDir())
+	}
+	record, err := process.StartGuardian(duties)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ type LaunchConfig struct {
 	LogDir             string        // where output logs go; "": a private folder of the user below os.TempDir
 	MaxLogBytes        int64         // of one stream's log; 0: 256 MiB
 	MaxSessionLogBytes int64         // of all logs of this Client that are not removed; live copies on disk get up to 3/4; 0: 2 GiB
-	LogRetention       time.Duration // how long logs outlive the Client; 0: 24 h; negative: they go at Close, those of a plugin that crashed when the next one starts
+	LogRetention       time.Duration // how long logs outlive the Client; 0: 24 h; negative: they go at Close, those of a plugin that crashes at once
 
 	Logger       hclog.Logger  // gets the plugin's log; nil: none
 	StartTimeout time.Duration // 0: DefaultStartTimeout

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"unicode/utf8"
 
@@ -389,12 +390,17 @@ func TestLogsOutliveTheClient(t *testing.T) {
 func TestLogsGoAtCloseWithNegativeRetention(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	bash := launchWith(t, shared.LaunchConfig{LogDir: dir, LogRetention: -1})
-	assert.FileExists(t, run(t, bash, "seq 3000").Stdout.Path)
-	require.NoError(t, bash.Close())
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	assert.Empty(t, left)
+	for _, killed := range []bool{false, true} {
+		bash := launchWith(t, shared.LaunchConfig{LogDir: dir, LogRetention: -1})
+		assert.FileExists(t, run(t, bash, "seq 3000").Stdout.Path)
+		if killed {
+			require.NoError(t, syscall.Kill(bash.PluginPID(), syscall.SIGKILL))
+		}
+		require.NoError(t, bash.Close())
+		left, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		assert.Empty(t, left, killed)
+	}
 }
 
 func TestALogThatCannotBeWritten(t *testing.T) {

@@ -234,7 +234,11 @@ func TestFaultSweep(t *testing.T) {
 
 	crashed := launchWith(t, shared.LaunchConfig{LogDir: dir, LogRetention: -1})
 	crashedLog := run(t, crashed, "seq 5000").Stdout.Path
-	require.NoError(t, unix.Kill(crashed.PluginPID(), unix.SIGKILL))
+	plugin := crashed.PluginPID()
+	guardian := faultGuardian(t, plugin)
+	require.NoError(t, unix.Kill(guardian, unix.SIGKILL)) // which would remove the log
+	require.NoError(t, unix.Kill(plugin, unix.SIGKILL))
+	awaitDeath(t, plugin, guardian)
 
 	closed := func(retention time.Duration, aged bool) string {
 		bash := launchWith(t, shared.LaunchConfig{LogDir: dir, LogRetention: retention})

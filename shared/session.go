@@ -115,7 +115,11 @@ func (s *session) await() error {
 	if isClosedWithin(s.ended, closePatience+quitPatience+killPatience) {
 		return s.err
 	}
-	return &Error{CodeInternal, fmt.Sprintf("the plugin (pid %d) or one of its commands could not be ended in time", s.pid)}
+	plugin := "a plugin that did not start"
+	if s.pid != 0 {
+		plugin = fmt.Sprintf("the plugin (pid %d)", s.pid)
+	}
+	return &Error{CodeInternal, plugin + " or one of its commands could not be ended in time"}
 }
 
 func (s *session) shut() {

@@ -19,6 +19,7 @@ const GuardianName = "bash-guardian"
 type Duties struct {
 	Host   int      // pid; where it ends and the plugin does not follow, the guardian ends the plugin. 0: none
 	Remove []string // folders and files, removed last
+	Logs   string   // folder whose expired logs are removed then; "": none
 }
 
 // orders is what the guardian is told at its start.
@@ -80,8 +81,8 @@ func StartGuardian(duties Duties) (*Record, error) {
 func IsGuardian() bool { return os.Args[0] == GuardianName }
 
 // RunGuardian is the guardian's main function. It returns when the plugin and
-// everything it started are gone.
-func RunGuardian() error {
+// everything it started are gone. It calls sweep for the folder of Duties.Logs.
+func RunGuardian(sweep func(logs string)) error {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGQUIT)
 	pipe := os.NewFile(3, "plugin")
 	decoder := json.NewDecoder(pipe)
@@ -98,6 +99,9 @@ func RunGuardian() error {
 	o.hunt(record).endAll()
 	for _, path := range o.Remove {
 		_ = os.RemoveAll(path)
+	}
+	if o.Logs != "" {
+		sweep(o.Logs)
 	}
 	return nil
 }

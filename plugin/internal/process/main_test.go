@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	runtime.LockOSThread() // as in the plugin's main: only orphans are the main thread's children
 	switch {
 	case process.IsGuardian():
-		if process.RunGuardian() != nil {
+		if process.RunGuardian(nil) != nil {
 			os.Exit(1)
 		}
 	case os.Getenv(doomedEnv) != "":
