@@ -1,8 +1,12 @@
 package shared_test
 
 import (
+	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -162,6 +166,25 @@ func TestMeaning5ChildrenInTheBackground(t *testing.T) {
 		assert.Equal(t, "later\n", r.Stderr.Content)
 		assert.Equal(t, shared.StatusCompleted, r.Status)
 		assert.Equal(t, "early\nlate\n", readFile(t, r.Stdout.Path))
+	})
+	t.Run("those of a login are its, too", func(t *testing.T) {
+		if text, err := exec.Command("su", "-", "-c", "true").CombinedOutput(); os.Getuid() != 0 || err != nil {
+			t.Skipf("su - needs root: %v %s", err, text)
+		}
+		bash := launch(t)
+		for _, command := range []string{"setsid -f %s", "nohup %s >/dev/null 2>&1 &", "(sleep 0.1; echo late; %s) &"} {
+			r := run(t, bash, "su - -c '"+fmt.Sprintf(command, forever)+"'")
+			require.NotEmpty(t, r.Leftover, command)
+			child := r.Leftover[0].PID
+			if strings.Contains(command, "late") {
+				r, err := bash.Check(t.Context(), shared.CheckRequest{PID: r.PID, Wait: hang, WaitFor: "late"})
+				require.NoError(t, err)
+				assert.Equal(t, "late\n", r.Stdout.Content)
+				assert.NotEmpty(t, r.Leftover)
+			}
+			kill(t, bash, r.PID)
+			assert.False(t, plugintest.Alive(child), command)
+		}
 	})
 	t.Run("Check waits for the last of them", func(t *testing.T) {
 		g := newGate(t)

@@ -51,7 +51,7 @@ func (r *registry) reserve() (int, error) {
 		return 0, errClosed()
 	}
 	if len(r.live)+r.reserved >= MaxRunning {
-		return 0, fail(shared.CodeStart, "%d commands are running, which is the most allowed: wait for one, or kill a job (Check with AllJobs lists them)", MaxRunning)
+		return 0, fail(shared.CodeStart, "%d commands are running, which is the most allowed: wait for one to end, or kill a job", MaxRunning)
 	}
 	r.reserved++
 	r.started++

@@ -35,10 +35,11 @@ type Group struct {
 	Started time.Time
 
 	table  *Table
-	line   string // the leader's arguments, as arguments gives them
-	mark   uint64 // that every process of the group has, but for those of a session within it
-	token  string // in the environment of every process of the group, unless cleared
-	start  uint64 // clock of the leader's start, as in info.start
+	line   string    // the leader's arguments, as arguments gives them
+	mark   uint64    // that every process of the group has, but for those of a session within it
+	token  string    // in the environment of every process of the group, unless cleared
+	start  uint64    // clock of the leader's start, as in info.start
+	output [2]uint64 // the numbers of the pipes that the leader writes to; 0: another file
 	exited chan struct{}
 	empty  chan struct{} // the leader and every orphan of the group have ended
 	gone   chan struct{}

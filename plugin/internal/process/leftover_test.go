@@ -1,6 +1,7 @@
 package process_test
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -128,6 +130,67 @@ func TestOrphansFindTheirGroup(t *testing.T) {
 	}
 }
 
+// A login of root's, as "su -", gives what it starts limits, an environment and a
+// session of their own: nothing that was inherited is left.
+const login = `ulimit -x unlimited; env -i setsid -f bash -c "$p"; exec sleep 1000`
+
+func TestWhatALoginLeavesBehind(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("orphans are found on Linux alone")
+	}
+	for name, beside := range map[string]bool{"alone": false, "with the output of one of two": true} {
+		t.Run(name, func(t *testing.T) {
+			tab := table(t)
+			tell, there, err := os.Pipe()
+			require.NoError(t, err)
+			defer tell.Close()
+			defer there.Close()
+			_, output, err := os.Pipe()
+			require.NoError(t, err)
+			defer output.Close()
+			null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+			require.NoError(t, err)
+			defer null.Close()
+			of := spec(login, null, there)
+			if beside {
+				start(t, tab, `exec sleep 1000`)
+				of.Files[1] = output
+			}
+			g, err := tab.Start(of)
+			require.NoError(t, err)
+			t.Cleanup(func() { g.End(syscall.SIGKILL, 0) })
+			left := (&command{g, t, bufio.NewReader(tell)}).pids(1)
+			require.NoError(t, syscall.Kill(g.PID, syscall.SIGKILL))
+			closed(t, "bash has ended", g.Exited())
+			require.True(t, g.LeftBehind())
+			require.Equal(t, left, memberPIDs(g))
+			require.True(t, g.End(syscall.SIGKILL, 0))
+			require.Empty(t, living(left))
+		})
+	}
+}
+
+// Where it may be one command's or another's it is none's.
+func TestWhatMayBeAnotherCommandsIsLeftAlone(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("orphans are found on Linux alone")
+	}
+	tab := table(t)
+	other := start(t, tab, `echo $$ >&3; exec sleep 1000`)
+	other.pids(1)
+	c := start(t, tab, login)
+	left := c.pids(1)
+	require.NoError(t, syscall.Kill(c.PID, syscall.SIGKILL))
+	closed(t, "all of it that is known has ended", c.Gone())
+	require.True(t, other.End(syscall.SIGKILL, 0))
+	third := start(t, tab, `(setsid true &); exec sleep 1000`)
+	eventually(t, "an orphan is taken up", func() bool { tab.Sweep(); return len(memberPIDs(third.Group)) == 1 })
+	require.True(t, third.End(syscall.SIGKILL, 0))
+	require.Equal(t, left, living(left))
+	require.True(t, tab.Close())
+	require.Empty(t, living(left))
+}
+
 // What nothing tells of goes at the latest with the session.
 func TestStraysGoWithTheSession(t *testing.T) {
 	tab := process.NewTable(nil)
@@ -158,6 +221,7 @@ func TestOthersAreNotTouched(t *testing.T) {
 		_ = server.Wait()
 	}()
 	tab := table(t)
+	time.Sleep(20 * time.Millisecond) // a start is told in hundredths of a second
 	c := start(t, tab, fmt.Sprintf(`kill -0 %d && bash -c "$p"`, server.Process.Pid))
 	c.pids(1)
 	require.NotContains(t, memberPIDs(c.Group), server.Process.Pid)

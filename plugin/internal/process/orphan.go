@@ -90,7 +90,8 @@ func (t *Table) bury(o *orphan) {
 // members seen before. mu is held.
 func (t *Table) owner(p info) *Group {
 	mark, token := markOf(p.pid), ""
-	if sessionOf(mark) != t.session {
+	marked := sessionOf(mark) == t.session
+	if !marked {
 		token = environment(p.pid, TokenName)
 	}
 	for g := range t.groups {
@@ -101,5 +102,42 @@ func (t *Table) owner(p info) *Group {
 	if g := t.leads(p.session, exists); g != nil {
 		return g
 	}
-	return t.leads(p.pgrp, exists)
+	if g := t.leads(p.pgrp, exists); g != nil || marked {
+		return g
+	}
+	// A login, as of "su -", takes mark and environment off.
+	if g := t.writesTo(p); g != nil {
+		return g
+	}
+	return t.only(p)
+}
+
+// writesTo returns the group whose output a process has open. mu is held.
+func (t *Table) writesTo(p info) *Group {
+	pipes := openPipes(p.pid)
+	for g := range t.groups {
+		if slices.ContainsFunc(pipes, func(pipe uint64) bool { return pipe == g.output[0] || pipe == g.output[1] }) {
+			return g
+		}
+	}
+	return nil
+}
+
+// only returns the group that an orphan must be of because there is no other,
+// if that is so. mu is held.
+func (t *Table) only(p info) *Group {
+	for _, o := range t.orphans {
+		if o.group == nil {
+			return nil // it may come from this one
+		}
+	}
+	if len(t.groups) != 1 {
+		return nil
+	}
+	for g := range t.groups {
+		if p.start >= g.start {
+			return g
+		}
+	}
+	return nil
 }

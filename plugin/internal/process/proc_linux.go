@@ -158,10 +158,23 @@ func adopted() []int {
 	return pids
 }
 
+// execLooks is how often environment looks, each execLook, whether an exec is over.
+const (
+	execLooks = 20
+	execLook  = 50 * time.Microsecond
+)
+
 // environment returns a variable of a process's environment as it was at its
 // start, "" where there is none or it may not be read.
 func environment(pid int, name string) string {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	var text []byte
+	for range execLooks {
+		var err error
+		if text, err = os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)); len(text) > 0 || err != nil || hasEnded(pid) {
+			break
+		}
+		time.Sleep(execLook) // amid an exec it is empty
+	}
 	for entry := range bytes.SplitSeq(text, []byte{0}) {
 		if value, ok := bytes.CutPrefix(entry, []byte(name+"=")); ok {
 			return string(value)
@@ -182,6 +195,30 @@ func arguments(pid int) string {
 func name(pid int) string {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	return strings.ToValidUTF8(strings.TrimSpace(string(text)), "\uFFFD")
+}
+
+// pipeOf returns the number of a pipe, 0 where the file is none.
+func pipeOf(f *os.File) uint64 {
+	var stat unix.Stat_t
+	if unix.Fstat(int(f.Fd()), &stat) != nil || stat.Mode&unix.S_IFMT != unix.S_IFIFO {
+		return 0
+	}
+	return stat.Ino
+}
+
+// openPipes lists the numbers of the pipes that a process has open.
+func openPipes(pid int) []uint64 {
+	var pipes []uint64
+	files, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	for _, file := range files {
+		target, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, file.Name()))
+		if number, ok := strings.CutPrefix(target, "pipe:["); ok {
+			if n, err := strconv.ParseUint(strings.TrimSuffix(number, "]"), 10, 64); err == nil {
+				pipes = append(pipes, n)
+			}
+		}
+	}
+	return pipes
 }
 
 // readsPipe reports whether a process's stdin is, or may have been, a pipe: one

@@ -60,6 +60,9 @@ func (t *Table) Start(spec Spec) (*Group, error) {
 	files := make([]uintptr, len(spec.Files))
 	for i, f := range spec.Files {
 		files[i] = f.Fd()
+		if i == 1 || i == 2 {
+			g.output[i-1] = pipeOf(f)
+		}
 	}
 	attr := &syscall.ProcAttr{Dir: spec.Dir, Env: withToken(spec.Env, g.token), Files: files}
 	pidfd, err := t.start(g, spec, attr)
