@@ -8,10 +8,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -109,6 +111,7 @@ type faultHostOrders struct {
 	Path, LogDir string
 	Commands     []string // run in the background
 	Leak         bool     // have open descriptors that commands might inherit
+	Interrupted  bool     // catch SIGINT, which comes while the plugin starts
 }
 
 // runFaultHost is the host's main function.
@@ -123,6 +126,10 @@ func runFaultHost() {
 		for fd := 100; fd < 110; fd++ {
 			faultMust(unix.Dup2(int(os.Stdin.Fd()), fd))
 		}
+	}
+	if orders.Interrupted {
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+		fmt.Println("ready")
 	}
 	bash, err := shared.Launch(context.Background(), shared.LaunchConfig{Path: orders.Path, LogDir: orders.LogDir})
 	faultMust(err)
@@ -173,6 +180,7 @@ func startFaultHost(t *testing.T, orders faultHostOrders) *faultHost {
 	require.NoError(t, err)
 	stdout, err := h.cmd.StdoutPipe()
 	require.NoError(t, err)
+	h.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: orders.Interrupted}
 	require.NoError(t, h.cmd.Start())
 	t.Cleanup(func() {
 		_ = h.cmd.Process.Kill()
@@ -180,6 +188,18 @@ func startFaultHost(t *testing.T, orders faultHostOrders) *faultHost {
 	})
 	h.tell(string(text))
 	lines := bufio.NewReader(stdout)
+	if orders.Interrupted {
+		line, err := lines.ReadString('\n')
+		require.NoError(t, err)
+		require.Equal(t, "ready\n", line)
+		ctrlC := time.NewTicker(time.Millisecond)
+		defer ctrlC.Stop()
+		go func() {
+			for range ctrlC.C {
+				_ = unix.Kill(-h.cmd.Process.Pid, unix.SIGINT)
+			}
+		}()
+	}
 	for range 1 + len(orders.Commands) {
 		line, err := lines.ReadString('\n')
 		require.NoError(t, err)

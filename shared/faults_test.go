@@ -149,6 +149,16 @@ func TestFaultsUnderALiveHost(t *testing.T) {
 	clean.log(t, "until every process of the old plugin is gone", 2*time.Second)
 }
 
+// Ctrl-C at a host's terminal is for the host, which may go on: it does not end a
+// plugin that is just starting.
+func TestFaultCtrlCDuringTheStart(t *testing.T) {
+	t.Parallel()
+	for range faultRounds() {
+		h := startFaultHost(t, faultHostOrders{Interrupted: true, Commands: []string{forever}})
+		assert.Len(t, h.pids, 1)
+	}
+}
+
 // A plugin that is killed amid the start of a command has a child that is
 // neither the plugin nor the command yet.
 func TestFaultAmidAStart(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-plugin"
@@ -63,6 +64,7 @@ func (cfg *LaunchConfig) start(ctx context.Context, stop <-chan struct{}) (*sess
 	life, kill := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(life, cfg.Path, cfg.args()...)
 	cmd.Env = cfg.env()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the host, and ends a plugin that just starts
 	words := new(lastWords)
 	log := &endingLog{Logger: cfg.Logger}
 	config := &plugin.ClientConfig{

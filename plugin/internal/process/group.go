@@ -175,7 +175,8 @@ func (g *Group) Signal(sig syscall.Signal) {
 // sendGroups signals the process groups of ps. The kernel does that in one
 // step, so that a process that forks meanwhile cannot get away. A process
 // group keeps its number for as long as a process is in it. The plugin's group
-// is left out: a command is in it, and with it the host, until its own begins.
+// is left out: a command is in it, and with it the host where that did not give
+// the plugin one of its own, until its own begins.
 func sendGroups(ps []info, plugin int, sig syscall.Signal) {
 	done := map[int]bool{0: true, 1: true, plugin: true}
 	for _, p := range ps {

@@ -26,7 +26,7 @@ type Duties struct {
 type orders struct {
 	Duties
 	Plugin  int // its pid
-	Group   int // its process group, which is the host's too
+	Group   int // its process group, which may be the host's too
 	Session session
 }
 
