@@ -88,7 +88,7 @@ func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPI
 // open makes the socket's folder, the guardian and the executor. The session
 // does not outlive host, a process, unless that is 0.
 func (s *session) open(f *flags, host int) error {
-	sweepFolders()
+	go sweepFolders()
 	s.folder = newFolder()
 	env := os.Environ()
 	if err := os.Setenv(plugin.EnvUnixSocketDir, s.folder); err != nil {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net"
 	"net/rpc"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -56,6 +57,7 @@ func newClient(broker *plugin.MuxBroker, conn *rpc.Client) *client {
 func (c *client) Execute(ctx context.Context, req ExecuteRequest) (*Result, error) {
 	args := executeArgs{Call: c.next.Add(1), Request: req, Stdout: req.Stdout != nil, Stderr: req.Stderr != nil, Over: ctx.Err() != nil}
 	args.Request.Stdout, args.Request.Stderr = nil, nil
+	args.Request.Env = slices.Clone(req.Env) // the caller's own once this has returned
 	live := receiveLive(c.broker, req.Stdout, req.Stderr)
 	if live != nil {
 		args.Live = live.id
@@ -123,14 +125,23 @@ func (c *client) ask(ctx context.Context, method string, number uint64, args any
 // call makes one call.
 func (c *client) call(ctx context.Context, method string, number uint64, args any, most bound) (*Result, error) {
 	r := new(reply)
-	call := c.conn.Go(method, args, r, make(chan *rpc.Call, 1))
-	if err := await(ctx, c, call.Done, number, most); err != nil {
-		go c.discard(call, r)
+	var failed error
+	done := make(chan struct{})
+	go func() { // a plugin that is stopped does not even take a large request
+		defer close(done)
+		failed = c.conn.Call(method, args, r)
+	}()
+	if err := c.await(ctx, done, number, most); err != nil {
+		go func() {
+			if <-done; failed == nil {
+				c.discard(r)
+			}
+		}()
 		return nil, err
 	}
 	switch {
-	case call.Error != nil:
-		return nil, callError(call.Error)
+	case failed != nil:
+		return nil, callError(failed)
 	case r.Err != nil:
 		return nil, r.Err
 	case r.Bulk != 0:
@@ -139,10 +150,10 @@ func (c *client) call(ctx context.Context, method string, number uint64, args an
 	return r.Result, nil
 }
 
-// discard takes what a call leaves that nobody waits for any more: the plugin
+// discard takes what a reply that nobody waits for any more refers to: the plugin
 // would keep it.
-func (c *client) discard(call *rpc.Call, r *reply) {
-	if <-call.Done; call.Error == nil && r.Bulk != 0 {
+func (c *client) discard(r *reply) {
+	if r.Bulk != 0 {
 		_, _ = fetchBulk(c.broker, r.Bulk)
 	}
 }
@@ -156,7 +167,7 @@ func (c *client) fetch(ctx context.Context, number uint64, id uint32) (*Result, 
 		defer close(fetched)
 		result, err = fetchBulk(c.broker, id)
 	}()
-	if err := await(ctx, c, fetched, number, bound{}); err != nil {
+	if err := c.await(ctx, fetched, number, bound{}); err != nil {
 		return nil, err
 	}
 	return result, err
@@ -164,7 +175,7 @@ func (c *client) fetch(ctx context.Context, number uint64, id uint32) (*Result, 
 
 // await waits for done, by which a call with a number goes on. It returns an
 // error where the plugin does not get there.
-func await[T any](ctx context.Context, c *client, done <-chan T, number uint64, most bound) error {
+func (c *client) await(ctx context.Context, done <-chan struct{}, number uint64, most bound) error {
 	const longest = math.MaxInt64 - answerPatience
 	answer := min(max(most.answer, 0), longest)
 	if c.held {
@@ -181,7 +192,7 @@ func await[T any](ctx context.Context, c *client, done <-chan T, number uint64, 
 		case <-done:
 			return nil
 		case <-over:
-			c.conn.Go("Plugin.Cancel", number, new(nothing), make(chan *rpc.Call, 1))
+			go func() { _ = c.conn.Call("Plugin.Cancel", number, new(nothing)) }()
 			timer := time.NewTimer(min(most.cancel, longest) + cancelPatience)
 			defer timer.Stop()
 			over, patience = nil, timer.C

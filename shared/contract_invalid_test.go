@@ -120,6 +120,7 @@ func TestInvalidCheckRequests(t *testing.T) {
 		"list and wait":     {shared.CheckRequest{PID: shared.AllJobs, Wait: hang}, []string{"Wait", "AllJobs"}},
 		"many states":       {shared.CheckRequest{PID: pid, WaitFor: ".{0,1000}Z"}, []string{"WaitFor", "states", "1000", "* or +"}},
 		"nested counts":     {shared.CheckRequest{PID: pid, WaitFor: `(\S{1,100} ){1,9}`}, []string{"WaitFor", "states", "1000"}},
+		"long expression":   {shared.CheckRequest{PID: pid, WaitFor: strings.Repeat("a|b.", 2<<20)}, []string{"WaitFor", "8388608", "65536"}},
 		"list and wait for": {shared.CheckRequest{PID: shared.AllJobs, WaitFor: "x"}, []string{"WaitFor", "AllJobs"}},
 		"negative MaxBytes": {shared.CheckRequest{PID: pid, Limits: shared.Limits{MaxBytes: -1}}, []string{"Limits.MaxBytes", "1048576"}},
 		"huge MaxBytes":     {shared.CheckRequest{PID: pid, Limits: shared.Limits{MaxBytes: 1 << 40}}, []string{"Limits.MaxBytes", "1048576"}},

@@ -192,13 +192,9 @@ func startFaultHost(t *testing.T, orders faultHostOrders) *faultHost {
 		line, err := lines.ReadString('\n')
 		require.NoError(t, err)
 		require.Equal(t, "ready\n", line)
-		ctrlC := time.NewTicker(time.Millisecond)
-		defer ctrlC.Stop()
-		go func() {
-			for range ctrlC.C {
-				_ = unix.Kill(-h.cmd.Process.Pid, unix.SIGINT)
-			}
-		}()
+		started := make(chan struct{})
+		defer close(started)
+		go h.interrupt(started)
 	}
 	for range 1 + len(orders.Commands) {
 		line, err := lines.ReadString('\n')
@@ -207,6 +203,22 @@ func startFaultHost(t *testing.T, orders faultHostOrders) *faultHost {
 	}
 	h.plugin, h.pids = h.pids[0], h.pids[1:]
 	return h
+}
+
+// interrupt is Ctrl-C again and again while the plugin, which runs by now, starts.
+func (h *faultHost) interrupt(started <-chan struct{}) {
+	for {
+		select {
+		case <-started:
+			return
+		case <-time.After(100 * time.Microsecond):
+		}
+		for _, pid := range faultChildren(h.t, h.cmd.Process.Pid) {
+			if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); string(name) == "bash-plugin\n" {
+				_ = unix.Kill(-h.cmd.Process.Pid, unix.SIGINT)
+			}
+		}
+	}
 }
 
 func (h *faultHost) tell(order string) {

@@ -28,6 +28,9 @@ func TestFaultStoppedPluginGoesOn(t *testing.T) {
 	defer cancel()
 	var calls []<-chan outcome
 	for _, call := range []func() (*shared.Result, error){
+		func() (*shared.Result, error) { // more than is sent to who does not read
+			return bash.Execute(ctx, shared.ExecuteRequest{Command: "true", Env: []string{"X=" + strings.Repeat("x", 600<<10)}})
+		},
 		func() (*shared.Result, error) { return bash.Execute(ctx, shared.ExecuteRequest{Command: "true"}) },
 		func() (*shared.Result, error) {
 			return bash.Check(ctx, shared.CheckRequest{PID: job, Wait: time.Hour})

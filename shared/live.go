@@ -78,7 +78,7 @@ func (l *liveSender) close() {
 	l.write.Lock()
 	defer l.write.Unlock()
 	if !l.over {
-		l.over = true
+		l.over, l.frame = true, nil
 		close(l.ended)
 		if l.conn != nil {
 			l.conn.Close()

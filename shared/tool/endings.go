@@ -38,17 +38,17 @@ func (e *endings) follow(r *shared.Result) {
 		return
 	}
 	e.wg.Go(func() {
-		if text := e.await(r.PID); text != "" {
+		if text := e.await(r); text != "" {
 			_ = appendTo(r.Stdout.Path, "\n\n["+text+"]\n") // a log that is gone needs no ending
 		}
 	})
 }
 
 // await returns how the job ended, "" where nobody can know.
-func (e *endings) await(pid int) string {
+func (e *endings) await(job *shared.Result) string {
 	ended := false
 	for e.ctx.Err() == nil {
-		r, err := e.bash.Check(e.ctx, shared.CheckRequest{PID: pid, Wait: time.Hour, Limits: shared.Limits{MaxBytes: 1}})
+		r, err := e.bash.Check(e.ctx, shared.CheckRequest{PID: job.PID, Wait: time.Hour, Limits: shared.Limits{MaxBytes: 1}})
 		switch {
 		case e.ctx.Err() != nil:
 		case errors.Is(err, shared.ErrNotFound) && !errors.Is(err, shared.ErrCrashed):
@@ -57,6 +57,8 @@ func (e *endings) await(pid int) string {
 			return "background process killed: the session was closed"
 		case err != nil:
 			return "background process error: " + err.Error()
+		case !r.Started.Equal(job.Started): // its pid is a later command's
+			return "background process killed"
 		case over(r) && ended:
 			return outcome(r)
 		default:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -91,6 +92,25 @@ func TestModeUnitParsingAndValidation(t *testing.T) {
 		assert.Contains(t, answer.Text, `"mode"?: "default" | "slow" | "background"`)
 		assert.Empty(t, bash.requests, mode)
 	}
+}
+
+// The end of a command that has the pid of one that was killed is not its own.
+func TestModeUnitEndingWhereThePidIsALaterCommands(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "log")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	begun := shared.Result{PID: 7, Status: shared.StatusRunning, Started: time.Now(), Stdout: shared.Output{Path: file}}
+	later := shared.Result{PID: 7, Status: shared.StatusCompleted, Started: begun.Started.Add(time.Hour)}
+	bash := &fake{
+		execute: func(context.Context, shared.ExecuteRequest) (*shared.Result, error) { return &begun, nil },
+		check:   func(context.Context, shared.CheckRequest) (*shared.Result, error) { return &later, nil },
+	}
+	newTools(t, tool.Mode, bash).Call(t.Context(), tool.Call{Name: "bash", Arguments: []byte(`{"command":"ls","mode":"background"}`)})
+	var text []byte
+	require.Eventually(t, func() bool {
+		text, _ = os.ReadFile(file)
+		return len(text) > 0
+	}, hang, time.Millisecond)
+	assert.Contains(t, string(text), "[background process killed]")
 }
 
 func TestModeIntegrationForegroundCommandExecution(t *testing.T) {

@@ -110,30 +110,35 @@ func validateCheck(req *shared.CheckRequest) (*regexp.Regexp, error) {
 	if req.WaitFor == "" {
 		return nil, nil
 	}
-	pattern, err := regexp.Compile(req.WaitFor)
+	if n := len(req.WaitFor); n > maxPattern {
+		return nil, invalid("WaitFor has %d bytes, and may have %d", n, maxPattern)
+	}
+	n, err := states(req.WaitFor)
 	if err != nil {
 		return nil, invalid("WaitFor is not a regular expression (syntax of Go's regexp): %v", err)
 	}
-	if n := states(req.WaitFor); n > maxStates {
+	if n > maxStates {
 		return nil, invalid("WaitFor has %d states with its repetitions written out, and may have %d: use * or + where it counts to hundreds", n, maxStates)
 	}
-	return pattern, nil
+	return regexp.Compile(req.WaitFor)
 }
 
-// maxStates bounds the time that a look through output takes.
-const maxStates = 1000
+const (
+	maxPattern = 64 << 10 // bytes: bounds the time that states takes
+	maxStates  = 1000     // bounds the time that a look through output takes
+)
 
-// states returns the size of the program that a valid pattern becomes.
-func states(pattern string) int {
+// states returns the size of the program that a pattern becomes.
+func states(pattern string) (int, error) {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		return 0
+		return 0, err
 	}
 	program, err := syntax.Compile(parsed.Simplify())
 	if err != nil {
-		return 0
+		return 0, err
 	}
-	return len(program.Inst)
+	return len(program.Inst), nil
 }
 
 func validateKill(req *shared.KillRequest) error {

@@ -78,6 +78,7 @@ func Start(cfg Config, req shared.ExecuteRequest) (*Job, error) {
 		return nil, err
 	}
 	j.PID, j.Started = j.group.PID, j.group.Started
+	j.req.Env, j.req.Stdout, j.req.Stderr = nil, nil, nil // the job may be kept for long
 	for i, s := range j.sources {
 		s.writer = writer{j.PID, 1 + i}
 		go s.run()

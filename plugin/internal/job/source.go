@@ -239,9 +239,12 @@ func (s *source) taken() int64 {
 	return s.total
 }
 
-// close stops reading. The pipe must have no writer left: one would be killed
-// by SIGPIPE.
+// close stops reading. The pipe must have no writer left of the command's: one
+// would be killed by SIGPIPE. What somebody else goes on writing is nobody's.
 func (s *source) close() {
+	s.mu.Lock()
+	s.eof = true
+	s.mu.Unlock()
 	_ = s.file.Close()
 	<-s.done
 }

@@ -42,6 +42,33 @@ func TestWhatASinkKeepsIsLeftAlone(t *testing.T) {
 	assert.Equal(t, len(want), pauses[len(pauses)-1])
 }
 
+// A process that is not the command's may have opened the pipe: it goes on
+// writing when the command is over, and holds nobody up.
+func TestClosingASourceThatSomebodyFloods(t *testing.T) {
+	s, write, err := newSource(NewFloods(0), func([]byte) <-chan struct{} { time.Sleep(10 * time.Millisecond); return nil }, func() {})
+	require.NoError(t, err)
+	go s.run()
+	go func() {
+		defer write.Close()
+		for chunk := make([]byte, pipeSize); err == nil; {
+			_, err = write.Write(chunk)
+		}
+	}()
+	for s.taken() < 2*pipeSize {
+		time.Sleep(time.Millisecond)
+	}
+	closed := make(chan struct{})
+	go func() {
+		s.close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(20 * time.Second):
+		require.FailNow(t, "it is read on and on")
+	}
+}
+
 func writeAll(to *os.File, p []byte) {
 	defer to.Close()
 	_, _ = to.Write(p)

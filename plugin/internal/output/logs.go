@@ -224,7 +224,9 @@ func (l *Logs) giveBack(n int) { l.left.Add(int64(n)) }
 func (l *Logs) finished(path string, size int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sizes[path] = size
+	if size > 0 {
+		l.sizes[path] = size
+	}
 }
 
 // reclaimEvery is how often reclaim looks, at most.

@@ -3,6 +3,7 @@ package process
 import (
 	"cmp"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -149,6 +150,11 @@ func (g *Group) hasExited() bool {
 // execTime is how long after the leader's end a process that it forked at last
 // may take to become what it is to be.
 const execTime = 2 * time.Millisecond
+
+// lineOf returns arguments as a line of text.
+func lineOf(arguments string) string {
+	return strings.ToValidUTF8(strings.TrimSpace(arguments), "\uFFFD")
+}
 
 func (g *Group) commandLine(p info, after *stopwatch) string {
 	for {

@@ -187,8 +187,7 @@ func environment(pid int, name string) string {
 // exec.
 func arguments(pid int) string {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	line := strings.TrimSpace(strings.ReplaceAll(string(text), "\x00", " "))
-	return strings.ToValidUTF8(line, "\uFFFD")
+	return lineOf(strings.ReplaceAll(string(text), "\x00", " "))
 }
 
 // name returns the name of a process's program.

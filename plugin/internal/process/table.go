@@ -48,7 +48,7 @@ func (t *Table) Start(spec Spec) (*Group, error) {
 	number := t.next.Add(1)
 	g := &Group{
 		table:  t,
-		line:   strings.Join(spec.Args, " "),
+		line:   lineOf(strings.Join(spec.Args, " ")),
 		mark:   t.session.mark(number),
 		token:  t.session.token(number),
 		slot:   -1,
