@@ -144,7 +144,7 @@ func (c *console) line(prompt string) (string, error) {
 		if utf8.RuneCountInString(line) >= editorRoom {
 			return "", errLongLine
 		}
-		return line, err
+		return strings.ReplaceAll(line, tabSign, "\t"), err
 	}
 	for !bytes.ContainsRune(c.typed, '\n') {
 		if !c.more() {

@@ -41,6 +41,9 @@ var sequences = map[string]string{
 	"\x1b\x7f": "\x17", // delete a word
 }
 
+// tabSign is what the editor has for a tab, which it cannot show.
+const tabSign = "␉"
+
 // take takes what was typed, to the end of a line at most, and returns what is
 // left: what comes next may be keys for the command in that line.
 func (k *keys) take(typed []byte) []byte {
@@ -85,8 +88,8 @@ func (k *keys) plain(typed []byte) int {
 		k.out = append(k.out, clearLine...)
 		k.interrupted = true
 		return 1
-	case '\t': // of text that was pasted: what is shown is what runs
-		k.out = append(k.out, ' ')
+	case '\t': // of text that was pasted
+		k.out = append(k.out, tabSign...)
 		return 1
 	}
 	r, size := utf8.DecodeRune(typed)

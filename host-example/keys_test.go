@@ -23,7 +23,7 @@ func TestKeysForTheEditor(t *testing.T) {
 		"Home and End, four ways":     {"\x1b[1~\x1b[7~\x1bOH\x1b[H\x1b[4~\x1b[8~\x1bOF\x1b[F", strings.Repeat("\x1b[H", 4) + strings.Repeat("\x1b[F", 4)},
 		"word by word":                {"\x1bb\x1bf\x1b[1;5C\x1b[1;3D\x1b\x7f", "\x1b[1;3D\x1b[1;3C\x1b[1;3C\x1b[1;3D\x17"},
 		"function keys":               {"a\x1bOP\x1b[15~\x1b[24;5~b", "ab"},
-		"a tab":                       {"cat\tfile", "cat file"},
+		"a tab":                       {"cat\tfile", "cat␉file"},
 		"bytes that are no character": {"caf\xe9 \xff \ufffd", "caf? ? ?"},
 		"C1 controls":                 {"a\u009b\u0085b", "ab"},
 		"numbers after an open CSI":   {"\x1b[" + strings.Repeat("1;", 1000) + "mls", "ls"},

@@ -198,6 +198,8 @@ func TestWhatIsShownIsWhatRuns(t *testing.T) {
 	p.expect("right\r\n")
 	p.expect("bash> ")
 	p.press("\x1b" + strings.Repeat("1234567890", 100) + ctrlCKey)
+	p.press("cat <<-A | tr '\t' %\r\tb\tc\r\tA\r") // tabs are tabs
+	p.expect("b%c\r\n")
 	p.command("printf '<%s>' a\tb")
 	p.expect("<a><b>\r\n")
 	p.command("echo cut " + strings.Repeat("x", editorRoom) + "; echo more")

@@ -96,7 +96,7 @@ const maxColumns = 16 << 10
 func (s *screen) column() int {
 	shown := 0
 	for _, part := range bytes.Split(s.line, []byte("\r")) {
-		shown = max(shown, ansi.StringWidth(string(part)))
+		shown = max(shown, lineWidth(string(part), s.width()))
 	}
 	switch {
 	case shown == 0:
@@ -108,6 +108,20 @@ func (s *screen) column() int {
 }
 
 const lineEnd = -1
+
+// lineWidth is about how many columns a line takes. A tab ends at the next
+// multiple of tabWidth, or at the terminal's last column.
+func lineWidth(line string, width int) int {
+	texts := strings.Split(line, "\t")
+	shown := ansi.StringWidth(texts[0])
+	for _, text := range texts[1:] {
+		at := shown % width
+		shown += min((at/tabWidth+1)*tabWidth, width-1) - at + ansi.StringWidth(text)
+	}
+	return shown
+}
+
+const tabWidth = 8
 
 // silence is how long a command writes nothing before the indicator appears.
 const silence = time.Second

@@ -17,6 +17,8 @@ func TestWhereTheIndicatorGoes(t *testing.T) {
 		"below an unfinished line":        {"Password: ", lineBelow},
 		"below a line of more than one":   {strings.Repeat("x", width+5), lineBelow},
 		"below a bar":                     {"50%\r", lineBelow},
+		"below a line of a tab":           {"\t", lineBelow},
+		"not where tabs fill the line":    {"\t\t\tx", ""},
 		"not where the line is full":      {strings.Repeat("x", width), ""},
 		"not where two lines are full":    {strings.Repeat("語", width), ""},
 		"not where nobody knows the line": {strings.Repeat("x", 2*maxColumns), ""},
