@@ -14,16 +14,18 @@ import (
 // that there is no outcome: a bad request, an unknown pid, a bash that could
 // not be started, a plugin that is gone. In an error of this package's own
 // implementations errors.As finds an *Error, and it matches one of the Err
-// sentinels, on the host's side of the process boundary too; the exception is
-// ctx.Err(), where ctx ends and the plugin does not answer within 3 s, or of a
-// Kill within Grace and 3 s.
+// sentinels, on the host's side of the process boundary too. The one exception
+// is ctx.Err(): ctx has ended, and the plugin did not answer within 3 s (of a
+// Kill: within Grace and 3 s).
 type Bash interface {
 	// Execute runs a command in a fresh bash and returns when the command has
 	// ended, or earlier where the request's Mode says so.
 	//
-	// When ctx ends, the command's whole process tree is killed and Execute
-	// returns a Result with StatusKilled, CauseCancel and the output so far,
-	// and a nil error; PID is 0 where ctx had ended before the start.
+	// When ctx ends, the command's whole process tree is killed, by SIGTERM and
+	// half a second later by SIGKILL, and Execute returns a Result with
+	// StatusKilled, CauseCancel and the output so far, and a nil error; PID is 0
+	// where ctx had ended before the start. Once Execute has returned, ctx means
+	// nothing to the job.
 	Execute(ctx context.Context, req ExecuteRequest) (*Result, error)
 
 	// Check reports on a job: its state and the output that no earlier Result
@@ -39,22 +41,24 @@ type Bash interface {
 	Kill(ctx context.Context, req KillRequest) (*Result, error)
 }
 
-// Mode says how long Execute waits and what happens at the timeout.
+// Mode says how long Execute waits and what happens at the timeout. Any other
+// value is invalid.
 type Mode string
 
 // The modes. The zero value means ModeDetach.
 const (
-	// ModeDetach waits; at Timeout the command goes on as a background job.
+	// ModeDetach waits; at Timeout the command goes on as a background job,
+	// which has none.
 	ModeDetach Mode = "detach"
 	// ModeTerminate waits; at Timeout the command is killed: by SIGTERM, and
 	// half a second later by SIGKILL.
 	ModeTerminate Mode = "terminate"
-	// ModeBackground does not wait; at Timeout, if any, the command is killed.
-	// The Result shows no output of a command that runs: Check does.
+	// ModeBackground does not wait; at Timeout, if any, the command is killed as
+	// in ModeTerminate. The Result shows no output of a command that runs: Check does.
 	ModeBackground Mode = "background"
 	// ModeAuto is ModeTerminate, but a development command (npm, go, make,
 	// docker, pytest, …) that has run for 2 s and has written output becomes a
-	// background job.
+	// background job without a timeout.
 	ModeAuto Mode = "auto"
 )
 
@@ -73,26 +77,29 @@ const AllJobs = -1
 
 // ExecuteRequest is one command for Execute. A negative Timeout is invalid.
 type ExecuteRequest struct {
-	Command string        // passed unchanged to bash -c; at most MaxCommandBytes, no NUL byte
+	Command string        // passed unchanged to bash -c (from 128 KiB on to its eval, which leaves REPLY unset); at most MaxCommandBytes, no NUL byte
 	Mode    Mode          // "": ModeDetach
 	Timeout time.Duration // 0: DefaultTimeout (ModeBackground: none)
 	Dir     string        // "": the session's directory, even where that was removed; a relative path starts there
-	Env     []string      // KEY=VALUE, over the session's environment and the tool's own settings: TERM=dumb, no pagers, editors and prompts, unbuffered Python
+	Env     []string      // KEY=VALUE, over the session's environment and the tool's own settings: TERM=dumb, no pagers, editors and prompts, unbuffered Python; an entry without =, or with a NUL byte, is invalid
 	Merge   bool          // stderr into stdout through one pipe, in the order written
 	Limits  Limits
 
 	// Stdout and Stderr, where not nil, receive a live copy of the raw bytes
 	// as the command writes them, in order and one Write at a time: one that
-	// blocks holds up the other's. With Merge, Stderr gets nothing. They never
-	// delay or fail the command, but its Result waits for the copy, up to 0.1 s
-	// for a Write and 1 s for all: what a writer has not taken waits, and past
-	// the bounds of the logs (8 MiB where none can be made), or of what a
-	// writer this slow takes in 30 s, bytes are left out and a line in their
-	// place says how many. The copy goes on after Execute has returned for as
-	// long as the job writes or a writer is behind; a Write that returns an
-	// error ends that writer's. One that is an OutputEnder is told of the end.
-	// Where Execute fails, nothing is written once it has returned, but by a
-	// Write that takes over a second.
+	// blocks holds up the other's. With Merge, Stderr gets nothing.
+	//
+	// They never delay or fail the command. Its Result waits for the copy: up to
+	// 0.1 s for one Write, and 1 s in all. What a writer has not taken is kept
+	// within the bounds of the logs (8 MiB where none can be made), and of what
+	// a writer this slow takes in 30 s; beyond that, bytes are left out, and a
+	// line in their place says how many.
+	//
+	// The copy goes on after Execute has returned for as long as the job writes
+	// or a writer is behind. A Write that returns an error ends that writer's
+	// copy. A writer that is an OutputEnder is told of the end. Where Execute
+	// fails, nothing is written once it has returned, but by a Write that takes
+	// over a second.
 	Stdout, Stderr io.Writer
 }
 
@@ -115,21 +122,30 @@ type Limits struct {
 	Ends     int // >0: when a limit is exceeded, keep this many bytes of each end, at most half of MaxBytes, instead of the tail; negative or above MaxMaxBytes is invalid
 }
 
-// CheckRequest asks for a job's state and new output. A negative Wait is
-// invalid. With AllJobs it is about the list alone: Wait and WaitFor are
-// invalid, All and valid Limits mean nothing.
+// CheckRequest asks for a job's state and new output. With AllJobs it is about
+// the list alone: Wait and WaitFor are invalid, All and valid Limits mean
+// nothing.
+//
+// Without WaitFor, Check waits until bash ends or, where a Result has already
+// told of that, until what it left running ends. With WaitFor it waits until the
+// whole job ends, or output that no Result has shown matches: a regular
+// expression of Go's regexp over the sanitized text of either stream, in which
+// (?m) makes ^ and $ those of lines. A match longer than 64 KiB may be missed.
+// One of more than 64 KiB, or that compiles to more than 1000 states, as
+// (\S{1,100} ){1,9} does, is invalid.
 type CheckRequest struct {
 	PID     int           // of the job; AllJobs lists every job in Result.Jobs
 	All     bool          // all output so far, not only what no Result has shown yet
-	Wait    time.Duration // wait up to this long for bash to end (where a Result has told so, for what it left running) …
-	WaitFor string        // … or for all of the job to end, or output not shown yet (sanitized, either stream) to match this regular expression, where (?m) makes ^ and $ those of lines; a match longer than 64 KiB may be missed; one that compiles to more than 1000 states, as (\S{1,100} ){1,9} does, is invalid; without Wait it is not waited for
+	Wait    time.Duration // how long to wait at most; 0: not at all; negative is invalid
+	WaitFor string        // what output to wait for; "": for the end; without Wait it has no effect
 	Limits  Limits
 }
 
-// KillRequest asks for the end of a job.
+// KillRequest asks for the end of a job. With AllJobs its Result has nothing but
+// Jobs.
 type KillRequest struct {
 	PID    int            // of the job; AllJobs: every job
-	Signal syscall.Signal // sent first; 0: SIGTERM
+	Signal syscall.Signal // sent first; 0: SIGTERM; one that the system does not have is invalid
 	Grace  time.Duration  // between Signal and SIGKILL; 0: DefaultGrace; negative is invalid
 	Limits Limits
 }

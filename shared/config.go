@@ -23,7 +23,7 @@ type LaunchConfig struct {
 
 	Dir     string   // where commands run; "": the host's working directory
 	Env     []string // KEY=VALUE, over the host's environment
-	DropEnv []string // names or globs ("*_API_KEY") that neither the plugin nor its commands get
+	DropEnv []string // names or path.Match patterns ("*_API_KEY") that neither the plugin nor its commands get
 
 	LogDir             string        // where output logs go; "": a private folder of the user below os.TempDir
 	MaxLogBytes        int64         // of one stream's log; 0: 256 MiB

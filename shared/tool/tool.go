@@ -90,7 +90,8 @@ type tool struct {
 }
 
 // New returns the tools of a dialect over bash, which stays the caller's to
-// close, after the Toolset.
+// close, after the Toolset; it may be nil where only Definitions is called. An
+// error says that there is no such dialect, or that Options.Dir is relative.
 func New(dialect Dialect, bash shared.Bash, opts Options) (*Toolset, error) {
 	if opts.Dir != "" && !filepath.IsAbs(opts.Dir) {
 		return nil, fmt.Errorf("cannot use the directory %q: give an absolute path", opts.Dir)
