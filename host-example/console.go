@@ -38,7 +38,7 @@ type console struct {
 	over   bool            // chunks is closed
 
 	// Where there is a terminal:
-	editor  *term.Terminal
+	editor  atomic.Pointer[term.Terminal]
 	prompts atomic.Bool // a line is being edited
 	screen  *screen
 	restore func() // leaves the mode in which keys come one by one
@@ -61,7 +61,7 @@ func openConsole(ctx context.Context) (*console, error) {
 			_ = term.Restore(in, state)
 		}
 		c.screen = newScreen(os.Stdout, terminalWidth)
-		c.editor = newEditor(c, new(history))
+		c.editor.Store(newEditor(c, new(history)))
 	}
 	go read(os.Stdin, chunks) // until the program ends: a read cannot be called back
 	return c, nil
@@ -98,7 +98,7 @@ func read(r io.Reader, chunks chan<- []byte) {
 	}
 }
 
-func (c *console) isTerminal() bool { return c.editor != nil }
+func (c *console) isTerminal() bool { return c.editor.Load() != nil }
 
 // log returns where the program's log goes: nil for stderr, as it is.
 func (c *console) log() io.Writer {
@@ -114,7 +114,7 @@ type consoleLog struct{ c *console }
 
 func (l consoleLog) Write(p []byte) (int, error) {
 	if l.c.prompts.Load() {
-		return l.c.editor.Write(p)
+		return l.c.editor.Load().Write(p)
 	}
 	return len(p), l.c.screen.note(p)
 }
@@ -129,17 +129,17 @@ func (c *console) stream(file *os.File) io.Writer {
 
 // line returns the next line, without its end. A terminal shows the prompt.
 func (c *console) line(prompt string) (string, error) {
-	if c.isTerminal() {
+	if editor := c.editor.Load(); editor != nil {
 		if width, height, err := term.GetSize(int(os.Stdout.Fd())); err == nil && width > 0 {
-			_ = c.editor.SetSize(width, height)
+			_ = editor.SetSize(width, height)
 		}
-		c.editor.SetPrompt(prompt)
+		editor.SetPrompt(prompt)
 		c.keys.interrupted = false
 		c.prompts.Store(true)
-		line, err := c.editor.ReadLine()
+		line, err := editor.ReadLine()
 		c.prompts.Store(false)
 		if errors.Is(err, io.EOF) {
-			c.editor = newEditor(c, c.editor.History) // this one would say it again
+			c.editor.Store(newEditor(c, editor.History)) // this one would say it again
 		}
 		if utf8.RuneCountInString(line) >= editorRoom {
 			return "", errLongLine
