@@ -50,7 +50,6 @@ func TestAStoppedHostLosesNothing(t *testing.T) {
 func TestAStoppedHostLosesNoOutput(t *testing.T) {
 	t.Parallel()
 	const size = 5_000_000
-	write := fmt.Sprintf("sleep 1; head -c %d /dev/zero | tr '\\0' x; exit 3 #", size)
 	long := strings.Repeat("x", 70_000) // in the Result, together more than a reply holds
 	for name, c := range map[string]struct {
 		flags, words []string
@@ -68,8 +67,10 @@ func TestAStoppedHostLosesNoOutput(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := newGate(t)
+			status := filepath.Join(t.TempDir(), "status")
+			write := fmt.Sprintf("echo begun >%s; sleep 1; head -c %d /dev/zero | tr '\\0' x; echo ${PIPESTATUS[*]} >%s; exit 3 #", g, size, status)
 			args := append([]string{"run"}, c.flags...)
-			args = append(append(args, "echo begun >"+string(g)+"; "+write), c.words...)
+			args = append(append(args, write), c.words...)
 			cmd := program(t, "host-example", args...)
 			var stdout, stderr bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -81,6 +82,9 @@ func TestAStoppedHostLosesNoOutput(t *testing.T) {
 			_ = cmd.Wait()
 			assert.Equal(t, 3, cmd.ProcessState.ExitCode())
 			assert.Empty(t, stderr.String())
+			ended, err := os.ReadFile(status)
+			require.NoError(t, err)
+			assert.Equal(t, "0 0\n", string(ended), "nobody stops who writes")
 			c.want(t, stdout.Bytes())
 		})
 	}

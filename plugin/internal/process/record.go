@@ -116,17 +116,27 @@ func (r *Record) entries() map[int]entry {
 }
 
 // owns reports whether p is recorded itself or is of a recorded session. It is
-// not where the number was used again: then p is older than the entry, or the
-// recorded process was reaped and another has its pid.
+// not where the number was used again: then p is older than the entry, or
+// another than the recorded process has its pid.
 func owns(entries map[int]entry, p info, all map[int]info) bool {
 	for _, id := range []int{p.pid, p.session, p.pgrp} {
 		e, ok := entries[id]
 		if !ok || p.start < e.start {
 			continue
 		}
-		if _, used := all[id]; !used || !e.reaped {
+		if holder, used := all[id]; !used || e.isOf(holder) {
 			return true
 		}
 	}
 	return false
+}
+
+// startTime is how long a start may take, from when its time is noted. No pid
+// comes round again within that.
+const startTime = 10 * 1e9 / clockTick
+
+// isOf reports whether the process that has the entry's pid is the recorded one.
+// A plugin that was killed has not told what was reaped after it.
+func (e entry) isOf(holder info) bool {
+	return !e.reaped && holder.start >= e.start && holder.start-e.start <= startTime
 }

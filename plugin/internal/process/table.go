@@ -76,9 +76,9 @@ func (t *Table) Start(spec Spec) (*Group, error) {
 func (t *Table) start(g *Group, spec Spec, attr *syscall.ProcAttr) (pidfd int, err error) {
 	t.fork.RLock()
 	defer t.fork.RUnlock()
-	g.start, g.Started = clock(), time.Now()
 	var pid int
 	t.marking.Lock()
+	g.start, g.Started = clock(), time.Now()
 	marked(g.mark, func() { pid, pidfd, err = forkExec(spec.Path, spec.Args, attr) })
 	t.marking.Unlock()
 	if err != nil {
