@@ -3,6 +3,7 @@ package shared
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"runtime"
@@ -166,6 +167,25 @@ func TestLiveOutputWaitsForAHostThatComesLate(t *testing.T) {
 	assert.True(t, timeout.Timeout(), "%v", err)
 	require.NoError(t, conn.SetReadDeadline(time.Time{}))
 	hangUp(conn)
+}
+
+// lateConn says with each read that something else was late.
+type lateConn struct{ net.Conn }
+
+func (c lateConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p[:min(len(p), 3)])
+	return n, errors.Join(err, errors.New("connection write timeout"))
+}
+
+func TestAStreamOutlivesALateUpdate(t *testing.T) {
+	here, there := net.Pipe()
+	go func() {
+		_, _ = io.WriteString(there, "all of it")
+		there.Close()
+	}()
+	text, err := io.ReadAll(stream{lateConn{here}})
+	assert.Equal(t, "all of it", string(text))
+	assert.ErrorIs(t, err, io.EOF, "the end is told")
 }
 
 // What is under way is waited for, other than a writer that is stuck.

@@ -92,7 +92,21 @@ func dialStream(broker *plugin.MuxBroker, id uint32) (net.Conn, error) {
 	if err != nil {
 		conn, err = broker.Dial(id)
 	}
-	return conn, err
+	return stream{conn}, err
+}
+
+// stream is one of the multiplexer's. That may say besides what was read that it
+// could not tell in time that there is room again, where this process was
+// stopped as it did so. What else goes wrong does so again.
+type stream struct{ net.Conn }
+
+// Read implements io.Reader.
+func (s stream) Read(p []byte) (int, error) {
+	n, err := s.Conn.Read(p)
+	if n > 0 {
+		err = nil
+	}
+	return n, err
 }
 
 // fetchBulk gets a Result that is sent by sendBulk.
