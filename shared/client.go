@@ -42,6 +42,10 @@ func newClient(broker *plugin.MuxBroker, conn *rpc.Client) *client {
 	c := &client{broker: broker, conn: conn}
 	id := broker.NextId()
 	go func() {
+		var r openReply
+		if conn.Call("Plugin.Open", openArgs{id}, &r) != nil || !r.Dials { // an implementation may do without
+			return
+		}
 		for range 2 { // this process may be stopped for a while
 			if line, err := broker.Accept(id); err == nil {
 				c.lifeline.Store(&line)
@@ -49,7 +53,6 @@ func newClient(broker *plugin.MuxBroker, conn *rpc.Client) *client {
 			}
 		}
 	}()
-	conn.Go("Plugin.Open", openArgs{id}, new(nothing), nil) // an implementation may do without
 	return c
 }
 

@@ -125,3 +125,39 @@ func TestDispenseOfAStoppedHost(t *testing.T) {
 	here.Close()
 	serving.Wait()
 }
+
+// Who serves a connection knows its end, and needs no stream for that: one that
+// the multiplexer gives up is not the host's end.
+func TestServingAConnectionToItsEnd(t *testing.T) {
+	t.Parallel()
+	here, there := sockets(t)
+	gone, cancelled, began := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	p := &Plugin{
+		Impl: scripted{execute: func(ctx context.Context, _ ExecuteRequest) (*Result, error) {
+			close(began)
+			<-ctx.Done()
+			close(cancelled)
+			return &Result{}, nil
+		}},
+		Disconnected: func() { close(gone) },
+	}
+	served, quit := make(chan struct{}), make(chan struct{})
+	go func() {
+		serveConn(&muxConn{Conn: there}, p, func() { close(quit) })
+		close(served)
+	}()
+	protocol, bash, err := dispense(&muxConn{Conn: here})
+	require.NoError(t, err)
+	c := bash.(*client)
+	var r openReply
+	require.NoError(t, c.conn.Call("Plugin.Open", openArgs{c.broker.NextId()}, &r))
+	assert.False(t, r.Dials)
+	go func() { _, _ = c.Execute(context.Background(), ExecuteRequest{}) }()
+	<-began
+	assert.False(t, isClosed(gone))
+	require.NoError(t, protocol.Close())
+	here.Close()
+	for what, c := range map[string]chan struct{}{"gone": gone, "cancelled": cancelled, "served": served, "quit": quit} {
+		assert.True(t, isClosedWithin(c, guard), what)
+	}
+}

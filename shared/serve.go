@@ -16,6 +16,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-plugin"
@@ -43,18 +44,13 @@ func Serve(p *Plugin) error {
 		return err
 	}
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // a terminal's is for the host
-	done := make(chan struct{})
-	server := &plugin.RPCServer{
-		Plugins: plugin.PluginSet{PluginName: p},
-		Stdout:  strings.NewReader(""), Stderr: strings.NewReader(""),
-		DoneCh: done,
-	}
 	_, err = fmt.Printf("%d|%d|unix|%s|%s|%s\n", plugin.CoreProtocolVersion, Handshake.ProtocolVersion, listener.Addr(), plugin.ProtocolNetRPC, cert)
 	if err != nil {
 		return fmt.Errorf("the host is gone: %w", err)
 	}
+	done := make(chan struct{})
 	failed := make(chan error, 1)
-	go func() { failed <- accept(listener, config, server) }()
+	go func() { failed <- accept(listener, config, p, sync.OnceFunc(func() { close(done) })) }()
 	select {
 	case <-done:
 		return nil
@@ -63,8 +59,9 @@ func Serve(p *Plugin) error {
 	}
 }
 
-// accept serves each connection until there can be no more.
-func accept(listener net.Listener, config *tls.Config, server *plugin.RPCServer) error {
+// accept serves each connection until there can be no more. A host that asks for
+// the end of it all calls quit.
+func accept(listener net.Listener, config *tls.Config, p *Plugin, quit func()) error {
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
@@ -74,8 +71,43 @@ func accept(listener net.Listener, config *tls.Config, server *plugin.RPCServer)
 		if config != nil {
 			conn = tls.Server(conn, config)
 		}
-		go server.ServeConn(&muxConn{Conn: conn})
+		go serveConn(&muxConn{Conn: conn}, p, quit)
 	}
+}
+
+// connection is the plugin of one connection.
+type connection struct {
+	*Plugin
+	ended chan struct{}
+}
+
+// Server is called by go-plugin for each Bash that the host takes.
+func (c *connection) Server(broker *plugin.MuxBroker) (any, error) {
+	s := newServer(c.Impl, broker, c.Disconnected)
+	s.tell(c.ended)
+	return s, nil
+}
+
+// serveConn serves one connection to its end.
+func serveConn(conn net.Conn, p *Plugin, quit func()) {
+	c := &connection{p, make(chan struct{})}
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-done:
+		case <-c.ended:
+		}
+		if isClosed(done) { // which the end may follow at once
+			quit()
+		}
+	}()
+	server := plugin.RPCServer{
+		Plugins: plugin.PluginSet{PluginName: c},
+		Stdout:  strings.NewReader(""), Stderr: strings.NewReader(""),
+		DoneCh: done,
+	}
+	server.ServeConn(conn)
+	close(c.ended)
 }
 
 // listen makes a socket where go-plugin would.

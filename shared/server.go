@@ -16,6 +16,7 @@ type server struct {
 	impl         Bash
 	broker       *plugin.MuxBroker
 	disconnected func()
+	told         bool // of the connection's end
 	calls        calls
 }
 
@@ -23,19 +24,39 @@ func newServer(impl Bash, broker *plugin.MuxBroker, disconnected func()) *server
 	return &server{impl: impl, broker: broker, disconnected: disconnected}
 }
 
-// Open takes the lifeline. When it ends, so do the connection's calls.
-func (s *server) Open(args openArgs, _ *nothing) error {
+// tell has the server end with its connection.
+func (s *server) tell(ended <-chan struct{}) {
+	s.told = true
+	go func() {
+		<-ended
+		s.end()
+	}()
+}
+
+// Open takes the lifeline, where nobody tells of the connection's end. The
+// multiplexer closes a stream that its host has just taken when it is stopped for
+// more than 10 s, and that host is taken for gone.
+func (s *server) Open(args openArgs, r *openReply) error {
+	if s.told {
+		return nil
+	}
+	r.Dials = true
 	go func() {
 		if conn, err := s.broker.Dial(args.Lifeline); err == nil {
 			_, _ = io.Copy(io.Discard, conn)
 			conn.Close()
 		}
-		s.calls.cancelAll()
-		if s.disconnected != nil {
-			s.disconnected()
-		}
+		s.end()
 	}()
 	return nil
+}
+
+// end ends the calls of a host that is gone.
+func (s *server) end() {
+	s.calls.cancelAll()
+	if s.disconnected != nil {
+		s.disconnected()
+	}
 }
 
 // Execute serves Bash.Execute.

@@ -15,9 +15,12 @@ import (
 // although nothing of them is exported. net/rpc drops the reply of a handler
 // that returns an error; an error therefore travels inside the reply.
 
-// openArgs begins a connection: the plugin dials the lifeline and reads until
-// the host is gone.
+// openArgs begins a connection. A plugin that knows of the connection's end only
+// by a stream of it dials the lifeline, as it replies, and reads until the host
+// is gone.
 type openArgs = struct{ Lifeline uint32 }
+
+type openReply = struct{ Dials bool }
 
 // executeArgs carries an ExecuteRequest without its writers. Live, where not
 // 0, is a stream of frames for them, which the host dials.
@@ -92,7 +95,10 @@ func dialStream(broker *plugin.MuxBroker, id uint32) (net.Conn, error) {
 	if err != nil {
 		conn, err = broker.Dial(id)
 	}
-	return stream{conn}, err
+	if err != nil {
+		return nil, err
+	}
+	return stream{conn}, nil
 }
 
 // stream is one of the multiplexer's. That may say besides what was read that it
