@@ -306,11 +306,12 @@ func TestBashIDKillShowsTheLastWords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAgent(t, tool.BashID)
-			door := a.door("written")
-			started := a.start(`exec 2>/dev/null; trap 'printf "` + c.last + `"; exit 1' TERM; printf 'ready\nstep 50%%'; read <written; while :; do sleep 0.01; done`)
-			door()
+			begin, written := a.door("begin"), a.door("written")
+			started := a.start(`exec 2>/dev/null; trap 'printf "` + c.last + `"; exit 1' TERM; read <begin; printf 'ready\nstep 50%%'; read <written; while :; do sleep 0.01; done`)
+			begin() // what it writes is not in the answer for the start
+			written()
 			if c.read {
-				a.collect("bash_output", args{"bash_id": started.ID}, "", "\nready\nstep 50%")
+				a.collect("bash_output", args{"bash_id": started.ID}, "", "\nready", "\nstep 50%")
 			}
 			text := a.kill(started.ID).Text
 			_, shown, _ := strings.Cut(text, "exit code: 1\n\n")
