@@ -68,6 +68,20 @@ func TestWhatRunsAsAnotherUserIsTold(t *testing.T) {
 	}
 }
 
+func TestADirectoryOfAnotherUserIsRefused(t *testing.T) {
+	t.Parallel()
+	inside := t.TempDir()
+	for _, dir := range []string{filepath.Dir(inside), inside} { // only its owner may enter the first
+		cmd, _ := asNobody(t)
+		cmd.Args = append(cmd.Args, "run", "-dir", dir, "pwd")
+		r := finish(t, cmd)
+		assert.NotZero(t, r.code)
+		assert.Empty(t, r.stdout)
+		assert.Contains(t, r.stderr, dir)
+		assert.Contains(t, r.stderr, "permission denied")
+	}
+}
+
 // endOnce is a file that ends when another one has something in it.
 type endOnce string
 

@@ -2,6 +2,7 @@ package shared
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -48,7 +49,10 @@ func (cfg *LaunchConfig) complete() error {
 	if cfg.Dir, err = filepath.Abs(cfg.Dir); err != nil {
 		return launchError(err, "cannot find the working directory: %v", err)
 	}
-	if info, err := os.Stat(cfg.Dir); err != nil || !info.IsDir() {
+	switch info, err := os.Stat(cfg.Dir); {
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return launchError(err, "cannot look at LaunchConfig.Dir: %v", err)
+	case err != nil || !info.IsDir():
 		return &Error{CodeInvalid, fmt.Sprintf("LaunchConfig.Dir %q is not a directory that exists", cfg.Dir)}
 	}
 	if cfg.LogDir != "" {

@@ -92,6 +92,7 @@ func TestTroubleshootingTable(t *testing.T) {
 
 		"LaunchConfig.Path is empty":                                           path(""),
 		"LaunchConfig.Dir DIR is not a directory that exists":                  config(shared.LaunchConfig{Path: pluginPath, Dir: plain}),
+		"cannot look at LaunchConfig.Dir: …":                                   config(shared.LaunchConfig{Path: pluginPath, Dir: plain + "/dir"}),
 		"LaunchConfig.SHA256 has N bytes":                                      config(shared.LaunchConfig{Path: pluginPath, SHA256: make([]byte, 64)}),
 		"LaunchConfig.MaxLogBytes and MaxSessionLogBytes must not be negative": config(shared.LaunchConfig{Path: pluginPath, MaxLogBytes: -1}),
 		"LaunchConfig.StartTimeout is N":                                       config(shared.LaunchConfig{Path: pluginPath, StartTimeout: -time.Second}),

@@ -54,9 +54,7 @@ func TestClosingASourceThatSomebodyFloods(t *testing.T) {
 			_, err = write.Write(chunk)
 		}
 	}()
-	for s.taken() < 2*pipeSize {
-		time.Sleep(time.Millisecond)
-	}
+	require.Eventually(t, func() bool { return s.taken() >= 2*pipeSize }, 20*time.Second, time.Millisecond)
 	closed := make(chan struct{})
 	go func() {
 		s.close()

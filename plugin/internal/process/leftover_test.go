@@ -171,6 +171,22 @@ func TestWhatALoginLeavesBehind(t *testing.T) {
 	}
 }
 
+// Amid an exec the environment, which is all that tells here, cannot be read.
+func TestWhatIsAmidAnExecFindsItsGroup(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("orphans are found on Linux alone")
+	}
+	tab := table(t)
+	start(t, tab, `exec sleep 1000`)
+	for range 50 {
+		c := start(t, tab, `ulimit -x unlimited; setsid -f sleep 1000`)
+		closed(t, "bash has ended", c.Exited())
+		require.True(t, c.LeftBehind())
+		require.Len(t, c.Members(), 1)
+		require.True(t, c.End(syscall.SIGKILL, 0))
+	}
+}
+
 // Where it may be one command's or another's it is none's.
 func TestWhatMayBeAnotherCommandsIsLeftAlone(t *testing.T) {
 	if runtime.GOOS != "linux" {
