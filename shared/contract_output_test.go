@@ -353,6 +353,22 @@ func TestMeaning8Bounded(t *testing.T) {
 		}
 		assert.Less(t, memory(t, bash.PluginPID())-before, 64<<20)
 	})
+	t.Run("memory of finished jobs", func(t *testing.T) {
+		bash := launch(t)
+		before := memory(t, bash.PluginPID())
+		var env []string // 1 MB
+		for i := range 10 {
+			env = append(env, fmt.Sprintf("VARIABLE%d=%s", i, strings.Repeat("x", 100_000)))
+		}
+		for range 150 {
+			r, err := bash.Execute(t.Context(), shared.ExecuteRequest{Command: "exit 3", Mode: shared.ModeBackground, Env: env})
+			require.NoError(t, err)
+			r = check(t, bash, shared.CheckRequest{PID: r.PID, Wait: hang})
+			assert.Equal(t, 3, r.ExitCode)
+		}
+		assert.Len(t, check(t, bash, shared.CheckRequest{PID: shared.AllJobs}).Jobs, 150)
+		assert.Less(t, memory(t, bash.PluginPID())-before, 64<<20)
+	})
 }
 
 // memory is the most that a process has held.
