@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -36,6 +37,7 @@ type console struct {
 	escape escape          // that is being typed while a command runs
 	keys   keys            // at the prompt
 	over   bool            // chunks is closed
+	failed error           // why the input ended, but for its end; set before chunks is closed
 
 	// Where there is a terminal:
 	editor  atomic.Pointer[term.Terminal]
@@ -63,7 +65,7 @@ func openConsole(ctx context.Context) (*console, error) {
 		c.screen = newScreen(os.Stdout, terminalWidth)
 		c.editor.Store(newEditor(c, new(history)))
 	}
-	go read(os.Stdin, chunks) // until the program ends: a read cannot be called back
+	go c.read(os.Stdin, chunks) // until the program ends: a read cannot be called back
 	return c, nil
 }
 
@@ -84,7 +86,7 @@ func terminalWidth() int {
 	return 80
 }
 
-func read(r io.Reader, chunks chan<- []byte) {
+func (c *console) read(r io.Reader, chunks chan<- []byte) {
 	defer close(chunks)
 	for {
 		buffer := make([]byte, 4096)
@@ -93,9 +95,20 @@ func read(r io.Reader, chunks chan<- []byte) {
 			chunks <- buffer[:n]
 		}
 		if err != nil {
+			if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.EIO) { // EIO: the terminal is gone
+				c.failed = err
+			}
 			return
 		}
 	}
+}
+
+// inputError returns why the input ended early, nil where it did not.
+func (c *console) inputError() error {
+	if !c.over {
+		return nil
+	}
+	return c.failed
 }
 
 func (c *console) isTerminal() bool { return c.editor.Load() != nil }

@@ -58,6 +58,9 @@ func repl(args []string) (int, error) {
 	if err := failure.get(); err != nil {
 		return 1, fmt.Errorf("cannot write the output: %w", err)
 	}
+	if err := console.inputError(); err != nil {
+		return 1, fmt.Errorf("cannot read the commands: %w", err)
+	}
 	return s.exitCode, nil
 }
 

@@ -58,6 +58,16 @@ func TestReplTakesCommandsFromAPipe(t *testing.T) {
 	assert.Equal(t, ran{"one\nthree", "two\n", 0}, r, "no prompt, no indicator")
 }
 
+func TestReplSaysThatItsInputCannotBeRead(t *testing.T) {
+	t.Parallel()
+	directory, err := os.Open(t.TempDir())
+	require.NoError(t, err)
+	defer directory.Close()
+	cmd := program(t, "host-example", "repl")
+	cmd.Stdin = directory
+	assert.Equal(t, ran{"", "host-example: cannot read the commands: read /dev/stdin: is a directory\n", 1}, finish(t, cmd))
+}
+
 func TestReplExitsAsTheLastCommand(t *testing.T) {
 	t.Parallel()
 	r := script(t, "true", "exit 7")
