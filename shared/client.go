@@ -43,7 +43,7 @@ func newClient(broker *plugin.MuxBroker, conn *rpc.Client) *client {
 	id := broker.NextId()
 	go func() {
 		var r openReply
-		if conn.Call("Plugin.Open", openArgs{id}, &r) != nil || !r.Dials { // an implementation may do without
+		if conn.Call("Plugin.Open", openArgs{id}, &r) != nil || r.Told { // an implementation may do without
 			return
 		}
 		for range 2 { // this process may be stopped for a while

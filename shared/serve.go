@@ -78,19 +78,23 @@ func accept(listener net.Listener, config *tls.Config, p *Plugin, quit func()) e
 // connection is the plugin of one connection.
 type connection struct {
 	*Plugin
-	ended chan struct{}
+	ended        chan struct{}
+	disconnected func() // may be called for each Bash
 }
 
 // Server is called by go-plugin for each Bash that the host takes.
 func (c *connection) Server(broker *plugin.MuxBroker) (any, error) {
-	s := newServer(c.Impl, broker, c.Disconnected)
+	s := newServer(c.Impl, broker, c.disconnected)
 	s.tell(c.ended)
 	return s, nil
 }
 
 // serveConn serves one connection to its end.
 func serveConn(conn net.Conn, p *Plugin, quit func()) {
-	c := &connection{p, make(chan struct{})}
+	c := &connection{Plugin: p, ended: make(chan struct{})}
+	if p.Disconnected != nil {
+		c.disconnected = sync.OnceFunc(p.Disconnected)
+	}
 	done := make(chan struct{})
 	go func() {
 		select {

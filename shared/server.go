@@ -37,10 +37,9 @@ func (s *server) tell(ended <-chan struct{}) {
 // multiplexer closes a stream that its host has just taken when it is stopped for
 // more than 10 s, and that host is taken for gone.
 func (s *server) Open(args openArgs, r *openReply) error {
-	if s.told {
+	if r.Told = s.told; r.Told {
 		return nil
 	}
-	r.Dials = true
 	go func() {
 		if conn, err := s.broker.Dial(args.Lifeline); err == nil {
 			_, _ = io.Copy(io.Discard, conn)

@@ -15,12 +15,11 @@ import (
 // although nothing of them is exported. net/rpc drops the reply of a handler
 // that returns an error; an error therefore travels inside the reply.
 
-// openArgs begins a connection. A plugin that knows of the connection's end only
-// by a stream of it dials the lifeline, as it replies, and reads until the host
-// is gone.
+// openArgs begins a connection. The plugin dials the lifeline and reads until the
+// host is gone, unless it replies that it is told of the connection's end.
 type openArgs = struct{ Lifeline uint32 }
 
-type openReply = struct{ Dials bool }
+type openReply = struct{ Told bool }
 
 // executeArgs carries an ExecuteRequest without its writers. Live, where not
 // 0, is a stream of frames for them, which the host dials.
