@@ -174,12 +174,13 @@ func TestMeaning5ChildrenInTheBackground(t *testing.T) {
 		if text, err := exec.Command("su", "-", "-c", "true").CombinedOutput(); err != nil {
 			t.Skipf("su - does not work here: %v %s", err, text)
 		}
-		bash := launch(t)
-		for _, command := range []string{"setsid -f %s", "nohup %s >/dev/null 2>&1 &", "(sleep 0.1; echo late; %s) &"} {
+		bash, g := launch(t), newGate(t)
+		for _, command := range []string{"setsid -f %s", "nohup %s >/dev/null 2>&1 &", "(" + g.wait() + "; echo late; %s) &"} {
 			r := run(t, bash, "su - -c '"+fmt.Sprintf(command, forever)+"'")
 			require.NotEmpty(t, r.Leftover, command)
 			child := r.Leftover[0].PID
 			if strings.Contains(command, "late") {
+				g.open(t)
 				r, err := bash.Check(t.Context(), shared.CheckRequest{PID: r.PID, Wait: hang, WaitFor: "late"})
 				require.NoError(t, err)
 				assert.Equal(t, "late\n", r.Stdout.Content)

@@ -29,17 +29,26 @@ const exiting = 0x4 // among the flags of a thread: the kernel's PF_EXITING
 
 var errStat = errors.New("unknown format of /proc/PID/stat")
 
-// stat reads one process. A command name may hold anything, a parenthesis too:
-// the fields begin behind the last one.
-func stat(pid int) (info, error) {
+// statFields reads the fields of /proc/PID/stat from the third on, which is
+// fields[0]. A command name may hold anything, a parenthesis too: they begin
+// behind the last one.
+func statFields(pid int) (fields []string, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return info{}, err
+		return nil, err
 	}
 	end := bytes.LastIndexByte(text, ')')
-	fields := strings.Fields(string(text[end+1:]))
-	if end < 0 || len(fields) < 20 {
-		return info{}, errStat
+	if fields = strings.Fields(string(text[end+1:])); end < 0 || len(fields) < 49 {
+		return nil, errStat
+	}
+	return fields, nil
+}
+
+// stat reads one process.
+func stat(pid int) (info, error) {
+	fields, err := statFields(pid)
+	if err != nil {
+		return info{}, err
 	}
 	ended := fields[0] == "Z" || fields[0] == "X" // its first thread; others may go on
 	alone := fields[17] == "0" || fields[17] == "1"
@@ -158,22 +167,23 @@ func adopted() []int {
 	return pids
 }
 
-// execLooks is how often environment looks, each execLook, whether an exec is over.
+// environment waits up to execPatience for the end of an exec, which may have
+// to read a program from a disk, and looks each execLook.
 const (
-	execLooks = 20
-	execLook  = 50 * time.Microsecond
+	execPatience = time.Second
+	execLook     = 50 * time.Microsecond
 )
 
 // environment returns a variable of a process's environment as it was at its
 // start, "" where there is none or it may not be read.
 func environment(pid int, name string) string {
 	var text []byte
-	for range execLooks {
+	for deadline := time.Now().Add(execPatience); ; time.Sleep(execLook) {
+		empty := hasNoEnvironment(pid)
 		var err error
-		if text, err = os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)); len(text) > 0 || err != nil || hasEnded(pid) {
+		if text, err = os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)); len(text) > 0 || err != nil || empty || time.Now().After(deadline) {
 			break
 		}
-		time.Sleep(execLook) // amid an exec it is empty
 	}
 	for entry := range bytes.SplitSeq(text, []byte{0}) {
 		if value, ok := bytes.CutPrefix(entry, []byte(name+"=")); ok {
@@ -181,6 +191,17 @@ func environment(pid int, name string) string {
 		}
 	}
 	return ""
+}
+
+// hasNoEnvironment reports whether a process was given none, or has ended. That
+// of one amid an exec is not known yet.
+func hasNoEnvironment(pid int) bool {
+	fields, err := statFields(pid)
+	if err != nil || hasEnded(pid) {
+		return true
+	}
+	start, end := fields[47], fields[48]
+	return start == end && end != "0"
 }
 
 // arguments returns a process's arguments, "" where it has none, as amid an

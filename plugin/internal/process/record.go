@@ -131,12 +131,8 @@ func owns(entries map[int]entry, p info, all map[int]info) bool {
 	return false
 }
 
-// startTime is how long a start may take, from when its time is noted. No pid
-// comes round again within that.
-const startTime = 10 * 1e9 / clockTick
-
 // isOf reports whether the process that has the entry's pid is the recorded one.
 // A plugin that was killed has not told what was reaped after it.
 func (e entry) isOf(holder info) bool {
-	return !e.reaped && holder.start >= e.start && holder.start-e.start <= startTime
+	return !e.reaped && holder.start == e.start
 }

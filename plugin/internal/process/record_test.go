@@ -9,19 +9,19 @@ import (
 // A plugin that is killed leaves entries of processes that are reaped without
 // it: whoever gets their pids then is not the plugin's.
 func TestWhoHasARecordedNumber(t *testing.T) {
-	const begun, later = 1000, 1000 + 2*startTime
+	const begun, later = 1000, 2000
 	for name, c := range map[string]struct {
 		entry entry
 		p     info
 		other []info
 		owned bool
 	}{
-		"the leader":                           {entry{begun, false}, info{pid: 7, start: begun + 1}, nil, true},
+		"the leader":                           {entry{begun, false}, info{pid: 7, start: begun}, nil, true},
 		"a member":                             {entry{begun, false}, info{pid: 8, session: 7, start: later}, []info{{pid: 7, start: begun}}, true},
 		"a member, its leader is gone":         {entry{begun, true}, info{pid: 8, session: 7, start: later}, nil, true},
 		"another that was there before":        {entry{begun, false}, info{pid: 7, start: begun - 1}, nil, false},
 		"another with the pid of one reaped":   {entry{begun, true}, info{pid: 7, start: begun + 1}, nil, false},
-		"another, and nobody told of the reap": {entry{begun, false}, info{pid: 7, start: later}, nil, false},
+		"another, and nobody told of the reap": {entry{begun, false}, info{pid: 7, start: begun + 1}, nil, false},
 		"a member of another's session":        {entry{begun, false}, info{pid: 8, session: 7, start: later}, []info{{pid: 7, start: later}}, false},
 		"a member of another's process group":  {entry{begun, false}, info{pid: 8, pgrp: 7, start: later}, []info{{pid: 7, start: later}}, false},
 	} {

@@ -91,7 +91,11 @@ func (t *Table) start(g *Group, spec Spec, attr *syscall.ProcAttr) (pidfd int, e
 		t.releaseNumber(old)
 	}
 	t.groups[g], t.leaders[pid] = true, g
-	g.slot = t.record.add(pid, g.start)
+	start := g.start
+	if p, err := stat(pid); err == nil { // nobody else reaps it
+		start = p.start
+	}
+	g.slot = t.record.add(pid, start)
 	return pidfd, nil
 }
 
