@@ -44,6 +44,11 @@ var sequences = map[string]string{
 // tabSign is what the editor has for a tab, which it cannot show.
 const tabSign = "␉"
 
+// substitute stands for bytes that are no character, and for U+FFFD, which the
+// editor takes for such. It means nothing to bash: a question mark may be any
+// file.
+const substitute = "␦"
+
 // take takes what was typed, to the end of a line at most, and returns what is
 // left: what comes next may be keys for the command in that line.
 func (k *keys) take(typed []byte) []byte {
@@ -97,7 +102,7 @@ func (k *keys) plain(typed []byte) int {
 	case r == utf8.RuneError && size == 1 && !utf8.FullRune(typed):
 		return 0
 	case r == utf8.RuneError:
-		k.out = append(k.out, '?')
+		k.out = append(k.out, substitute...)
 	case r < 0x80 || r >= 0xa0:
 		k.out = append(k.out, typed[:size]...)
 	}
