@@ -97,6 +97,18 @@ func TestDebuggedPluginServesHostAfterHost(t *testing.T) {
 	assert.Zero(t, d.wait())
 }
 
+// The tour's crash is not for a plugin that somebody is debugging.
+func TestDebuggedPluginSurvivesTheDemo(t *testing.T) {
+	t.Parallel()
+	d := startDebugged(t)
+	r := finish(t, d.host("demo"))
+	assert.Zero(t, r.code, r.stderr)
+	assert.Contains(t, r.stdout, "Every step was as described")
+	assert.NotContains(t, r.stdout, "kill -9")
+	require.NoError(t, d.cmd.Process.Signal(os.Interrupt))
+	assert.Zero(t, d.wait())
+}
+
 func TestDebuggedPluginKeepsJobs(t *testing.T) {
 	d := startDebugged(t)
 	t.Setenv(shared.ReattachName, d.value)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"bashplugin/shared"
 )
@@ -40,19 +41,26 @@ func state(job shared.Result) string {
 	return string(job.Status)
 }
 
+// maxLog is where the log of more output ends: the default of Launch.
+const maxLog = 256 << 20
+
 // outputSize is that of a job's logs.
 func (s *shell) outputSize(pid int) string {
 	paths, known := s.logs[pid]
 	var sum int64
+	more := ""
 	for _, path := range paths {
 		if info, err := os.Stat(path); err == nil {
 			sum += info.Size()
+			if info.Size() >= maxLog-utf8.UTFMax { // runes are not cut
+				more = "> "
+			}
 		}
 	}
 	if !known {
 		return "?"
 	}
-	return size(sum)
+	return more + size(sum)
 }
 
 // jobPID takes a number for one job. Those that stand for more are words here.
@@ -124,7 +132,7 @@ func (s *shell) show(r *shared.Result, err error) error {
 			fmt.Fprintln(stream.to)
 		}
 		if stream.out.Truncated {
-			fmt.Fprintf(s.err, "[the last %d of %d lines; all of them are in %s]\n", stream.out.OutputLines, stream.out.TotalLines, stream.out.Path)
+			fmt.Fprintf(s.err, "[the last %d of %d lines; %s]\n", stream.out.OutputLines, stream.out.TotalLines, whereWhole(stream.out))
 		}
 	}
 	fmt.Fprintf(s.err, "[job %d: %s]\n", r.PID, outcome(r))
@@ -132,4 +140,15 @@ func (s *shell) show(r *shared.Result, err error) error {
 		fmt.Fprintf(s.err, "[left running: %d %s]\n", p.PID, oneLine(p.Command))
 	}
 	return nil
+}
+
+// whereWhole says where all of an output is, or why it is nowhere.
+func whereWhole(out shared.Output) string {
+	switch {
+	case out.Path == "":
+		return out.PathError
+	case out.PathError != "":
+		return fmt.Sprintf("%s is incomplete: %s", quote(out.Path), out.PathError)
+	}
+	return "all of them are in " + quote(out.Path)
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
 )
 
 // script runs a repl whose input is piped.
@@ -192,6 +194,16 @@ func TestReplWaitsForOutput(t *testing.T) {
 	s.send(":kill all")
 	s.expect("[job " + pid + ": killed")
 	assert.Zero(t, s.leave())
+}
+
+func TestReplSaysWhereTheWholeOutputIs(t *testing.T) {
+	for want, out := range map[string]shared.Output{
+		"all of them are in /tmp/log":                               {Path: "/tmp/log"},
+		"/tmp/log is incomplete: the log ends after 10 bytes: full": {Path: "/tmp/log", PathError: "the log ends after 10 bytes: full"},
+		"there is no log: read-only file system":                    {PathError: "there is no log: read-only file system"},
+	} {
+		assert.Equal(t, want, whereWhole(out))
+	}
 }
 
 func TestReplKeepsWhatACommandLeavesRunning(t *testing.T) {

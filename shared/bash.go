@@ -130,7 +130,8 @@ type Limits struct {
 // told of that, until what it left running ends. With WaitFor it waits until the
 // whole job ends, or output that no Result has shown matches: a regular
 // expression of Go's regexp over the sanitized text of either stream, in which
-// (?m) makes ^ and $ those of lines. A match longer than 64 KiB may be missed.
+// (?m) makes ^ and $ those of lines. A match longer than 64 KiB may be missed, as
+// may one that a flood carries past when the log has reached its bound.
 // One of more than 64 KiB, or that compiles to more than 1000 states, as
 // (\S{1,100} ){1,9} does, is invalid.
 type CheckRequest struct {

@@ -78,9 +78,12 @@ func (cfg *LaunchConfig) attach(ctx context.Context, stop <-chan struct{}, r *Re
 // connectTo is attach until ctx ends.
 func (cfg *LaunchConfig) connectTo(ctx context.Context, r *Reattach) (*session, error) {
 	var dialer net.Dialer
+	nobody := func(err error) error {
+		return launchError(err, "no plugin serves where %s says (%v): start bash-plugin -debug again and use the line that it prints, or unset the variable", ReattachName, err)
+	}
 	connected, err := dialer.DialContext(ctx, r.Network, r.Addr)
 	if err != nil {
-		return nil, launchError(err, "no plugin serves where %s says (%v): start bash-plugin -debug again and use the line that it prints, or unset the variable", ReattachName, err)
+		return nil, nobody(err)
 	}
 	conn := &muxConn{Conn: patient(connected)}
 	stop := context.AfterFunc(ctx, func() { conn.Close() }) // a plugin that a debugger holds does not answer
@@ -90,6 +93,9 @@ func (cfg *LaunchConfig) connectTo(ctx context.Context, r *Reattach) (*session, 
 	}
 	if err != nil {
 		conn.Close()
+		if ctx.Err() == nil { // it ended at once
+			return nil, nobody(err)
+		}
 		return nil, launchError(err, "the plugin of %s (pid %d) does not answer within %v: does a debugger hold it? (%v)", ReattachName, r.PID, cfg.StartTimeout, err)
 	}
 	if c, ok := bash.(*client); ok {
