@@ -118,21 +118,22 @@ const lastPatience = 500 * time.Millisecond
 // explain tells a failed start in terms of what to do about it.
 func (cfg *LaunchConfig) explain(err error, words string) error {
 	text := err.Error()
+	first := strings.Map(printable, strings.ToValidUTF8(firstLine(text), "")) // it may quote what is no plugin
 	switch {
 	case errors.Is(err, plugin.ErrChecksumsDoNotMatch):
 		return launchError(err, "the checksum of %s is not LaunchConfig.SHA256: the file was changed or is another version; it was not started", cfg.Path)
 	case strings.Contains(text, "incompatible API version"):
-		return launchError(err, "%s speaks another version of the contract than this host (%d): build both from one version (%v)", cfg.Path, Handshake.ProtocolVersion, firstLine(text))
+		return launchError(err, "%s speaks another version of the contract than this host (%d): build both from one version (%v)", cfg.Path, Handshake.ProtocolVersion, first)
 	case strings.Contains(text, "timeout while waiting for plugin to start"):
 		return cfg.notReady()
 	case words != "" && strings.Contains(text, "Unrecognized remote plugin message"):
 		return launchError(err, "%s cannot start, or is not a go-plugin plugin for this contract; it says: %s", cfg.Path, words)
 	case strings.Contains(text, "Unrecognized remote plugin message"), strings.Contains(text, "error parsing core protocol version"), strings.Contains(text, "plugin exited before we could connect"):
-		return launchError(err, "%s is not a go-plugin plugin for this contract: it ended, or printed something else than the handshake (%s)", cfg.Path, firstLine(text))
+		return launchError(err, "%s is not a go-plugin plugin for this contract: it ended, or printed something else than the handshake (%s)", cfg.Path, first)
 	case strings.Contains(text, "unsupported plugin protocol"):
-		return launchError(err, "%s is a plugin, but not over net/rpc: %v", cfg.Path, firstLine(text))
+		return launchError(err, "%s is a plugin, but not over net/rpc: %v", cfg.Path, first)
 	}
-	return launchError(err, "cannot start the plugin %s: %v", cfg.Path, firstLine(text))
+	return launchError(err, "cannot start the plugin %s: %v", cfg.Path, first)
 }
 
 func (cfg *LaunchConfig) notReady() error {

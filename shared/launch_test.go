@@ -56,6 +56,7 @@ func TestLaunchSaysWhatIsWrongWithThePlugin(t *testing.T) {
 		"prints something else":  {script(t, "echo hello there; exec sleep 1000"), []string{"not a go-plugin plugin"}},
 		"prints a lot":           {script(t, "yes | head -c 1000000; exec sleep 1000"), []string{"not a go-plugin plugin"}},
 		"prints binary data":     {script(t, "printf '\\377\\000|\\001||||\\n'; exec sleep 1000"), []string{"not a go-plugin plugin"}},
+		"prints escapes":         {script(t, "printf '\\033]0;title\\007\\033[2J\\n'; exit 1"), []string{"not a go-plugin plugin"}},
 		"complains":              {script(t, "echo no license >&2; exit 1"), []string{"no license"}},
 		"never gets ready":       {script(t, "exec sleep 1000"), []string{"did not get ready within 1s", "StartTimeout"}},
 		"another version":        {script(t, "echo '1|99|unix|/tmp/none|netrpc|'; exec sleep 1000"), []string{"another version of the contract", "build both"}},
@@ -73,7 +74,7 @@ func TestLaunchSaysWhatIsWrongWithThePlugin(t *testing.T) {
 			for _, text := range c.says {
 				assert.Contains(t, e.Message, text)
 			}
-			assert.NotContains(t, e.Message, "\n")
+			assert.NotRegexp(t, `[[:cntrl:]]`, e.Message)
 		})
 	}
 }

@@ -131,8 +131,11 @@ func fetchBulk(broker *plugin.MuxBroker, id uint32) (*Result, error) {
 // wireError makes an implementation's error fit to travel.
 func wireError(err error) *Error {
 	var e *Error
-	if err == nil || errors.As(err, &e) {
-		return e
+	if err == nil {
+		return nil
+	}
+	if errors.As(err, &e) {
+		return &Error{e.Code, err.Error()}
 	}
 	return &Error{CodeInternal, err.Error()}
 }

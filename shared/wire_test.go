@@ -85,7 +85,7 @@ func TestErrorsKeepTheirCodeAcrossTheBoundary(t *testing.T) {
 		}}})
 		_, err := c.Kill(t.Context(), KillRequest{})
 		require.Error(t, err)
-		assert.Equal(t, "what to do", err.Error())
+		assert.Equal(t, "outer: what to do", err.Error())
 		for _, other := range sentinels {
 			assert.Equal(t, other == sentinel, errors.Is(err, other), "%s is %s", code, other)
 		}
