@@ -386,6 +386,14 @@ func TestRunUnderNohup(t *testing.T) {
 	assert.Equal(t, "hung up\ndone\n", stdout.String())
 }
 
+func TestAPlainRunLogsNoError(t *testing.T) {
+	t.Parallel()
+	r := host(t, "run", "-log-level", "trace", "echo done")
+	assert.Equal(t, "done\n", r.stdout)
+	assert.Contains(t, r.stderr, "command:")
+	assert.NotRegexp(t, `failed|error=`, r.stderr)
+}
+
 func TestEveryCommandIsLoggedWithoutItsOutput(t *testing.T) {
 	t.Parallel()
 	r := host(t, "run", "-log-level", "info", "-mode", "terminate", "echo $$; echo secret >&2; exit 3")

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 )
 
@@ -176,29 +175,4 @@ func isClosedWithin(c <-chan struct{}, d time.Duration) bool {
 	case <-timer.C:
 		return false
 	}
-}
-
-// endingLog is the host's logger for go-plugin, which complains that it cannot
-// connect when it clears up behind a plugin that has ended.
-type endingLog struct {
-	hclog.Logger
-	ending atomic.Bool
-}
-
-// Warn implements hclog.Logger.
-func (l *endingLog) Warn(msg string, args ...any) {
-	if l.ending.Load() {
-		l.Debug(msg, args...)
-		return
-	}
-	l.Logger.Warn(msg, args...)
-}
-
-// Error implements hclog.Logger.
-func (l *endingLog) Error(msg string, args ...any) {
-	if l.ending.Load() {
-		l.Debug(msg, args...)
-		return
-	}
-	l.Logger.Error(msg, args...)
 }
