@@ -155,7 +155,7 @@ func (b *backlog) fix() bool {
 	if b.last.size() > 0 {
 		bounds := binary.BigEndian.AppendUint64(nil, uint64(b.last.from))
 		bounds = binary.BigEndian.AppendUint64(bounds, uint64(b.last.end))
-		if !b.writeFrame(b.last.of.number|isPassage, bounds, len(bounds)) {
+		if !b.writeFrame(b.last.of.number|isPassage, nil, bounds, len(bounds)) {
 			return false
 		}
 		b.cited += b.last.size()

@@ -22,13 +22,13 @@ type frame struct {
 	unread int64 // bytes that it stands for and that were not in the spool
 }
 
-// writeFrame adds a frame to the spool that stands for size bytes.
-func (b *backlog) writeFrame(kind byte, p []byte, size int) bool {
+// writeFrame adds a frame of front and p to the spool that stands for size bytes.
+func (b *backlog) writeFrame(kind byte, front, p []byte, size int) bool {
 	if b.waiting+b.repeated+int64(size) > b.room() {
 		return false
 	}
-	header := binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(p)))
-	n, err := b.spool.Write(header, p)
+	header := binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(front)+len(p)))
+	n, err := b.spool.Write(append(header, front...), p)
 	b.waiting += int64(n)
 	b.alone = b.alone && err != nil
 	return err == nil
@@ -39,10 +39,10 @@ func (b *backlog) writeFrame(kind byte, p []byte, size int) bool {
 func (b *backlog) write(number byte, p []byte) bool {
 	unit := unitOf(p)
 	if unit == nil {
-		return b.writeFrame(number, p, len(p))
+		return b.writeFrame(number, nil, p, len(p))
 	}
 	size := binary.BigEndian.AppendUint32(nil, uint32(len(p)))
-	if !b.writeFrame(number|isRepeated, append(size, unit...), len(p)) {
+	if !b.writeFrame(number|isRepeated, size, unit, len(p)) {
 		return false
 	}
 	b.repeated += int64(len(p))

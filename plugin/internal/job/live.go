@@ -50,15 +50,16 @@ func (l *live) put(t *track, p []byte) bool {
 	if l.ended || t.failed {
 		return true
 	}
-	if t.skipped > 0 {
-		if !l.backlog.add(t, marker(t.skipped)) {
-			return false
-		}
-		t.skipped = 0
+	if l.backlog.isOnDisk() {
+		return false
+	}
+	if t.skipped > 0 { // without p there would soon be another marker
+		p = append(marker(t.skipped), p...)
 	}
 	if !l.backlog.add(t, p) {
 		return false
 	}
+	t.skipped = 0
 	l.wake.Signal()
 	return true
 }
@@ -76,10 +77,16 @@ func (l *live) store(t *track, p []byte, log *output.Log) {
 			t.verbatim = 0
 		}
 	}
-	if t.skipped > 0 && l.backlog.fix() && l.backlog.write(t.number, marker(t.skipped)) {
-		t.skipped = 0
+	var stored bool
+	if t.skipped > 0 {
+		gap := marker(t.skipped)
+		stored = l.backlog.fix() && l.backlog.writeFrame(t.number, gap, p, len(gap)+len(p))
+	} else {
+		stored = l.backlog.store(t, p) || l.backlog.keep(t, p)
 	}
-	if t.skipped > 0 || !l.backlog.store(t, p) && !l.backlog.keep(t, p) {
+	if stored {
+		t.skipped = 0
+	} else {
 		t.skipped += int64(len(p))
 	}
 	l.wake.Signal()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -196,6 +197,20 @@ func TestLiveOnDiskIsBounded(t *testing.T) {
 
 // What the log holds as it came is not written a second time, and waits
 // however stuck the reader is.
+// What is left out at once has one marker, however little room there is.
+func TestLiveMarksAGapOnce(t *testing.T) {
+	w := newStuck()
+	c := newCopied(t, output.LogsConfig{MaxSessionBytes: 4<<20 + 1000}, w, nil)
+	text := noise(20 << 20)
+	for part := range slices.Chunk(text, pipeSize/4) {
+		write(c.stdout, part)
+	}
+	c.finish(w.gate)
+	rest, n := skipped(t, w.String())
+	assert.Equal(t, len(text), len(rest)+n)
+	assert.Equal(t, 1, strings.Count(w.String(), "bytes skipped"))
+}
+
 func TestLiveReadsTheLog(t *testing.T) {
 	w := newStuck()
 	c := newCopied(t, output.LogsConfig{}, w, nil)
