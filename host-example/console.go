@@ -140,6 +140,14 @@ func (c *console) stream(file *os.File) io.Writer {
 	return file
 }
 
+// counter counts output that is not shown, for the indicator. nil: there is none.
+func (c *console) counter() io.Writer {
+	if c.isTerminal() {
+		return counter{c.screen}
+	}
+	return nil
+}
+
 // line returns the next line, without its end. A terminal shows the prompt.
 func (c *console) line(prompt string) (string, error) {
 	if editor := c.editor.Load(); editor != nil {
@@ -231,9 +239,10 @@ const (
 const typable = "\t\r\n\x04"
 
 // begin starts a command's time, and returns the keys that were pressed ahead.
-func (c *console) begin() []key {
+// counts is whether its output comes here.
+func (c *console) begin(counts bool) []key {
 	if c.isTerminal() {
-		c.screen.begin(time.Now())
+		c.screen.begin(time.Now(), counts)
 	}
 	ahead := c.typed
 	c.typed, c.escape = nil, noEscape

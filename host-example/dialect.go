@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"bashplugin/shared"
@@ -73,16 +74,25 @@ func (s *shell) call(ctx context.Context, args string) error {
 // the dialect's to say, so that there is no other way to the background.
 func (s *shell) pressInCall(_ context.Context, k key, stop func()) {
 	if k == keyDetach {
-		fmt.Fprintln(s.err, "[with a dialect a command cannot be detached: it goes on; Ctrl-C ends it]")
+		fmt.Fprintln(s.notes(), "[with a dialect a command cannot be detached: it goes on; Ctrl-C ends it]")
 		return
 	}
 	stop()
 }
 
+// notes is where lines go that no command has written, while one runs.
+func (s *shell) notes() io.Writer {
+	if log := s.console.log(); log != nil {
+		return log
+	}
+	return s.err
+}
+
 // answer prints what the model would get. Ctrl-C cancels the call.
 func (s *shell) answer(ctx context.Context, c tool.Call) error {
 	var a tool.Answer
-	ahead := s.console.begin()
+	c.Live = s.console.counter()
+	ahead := s.console.begin(true)
 	_, _ = s.attend(ctx, ahead, func(ctx context.Context) (*shared.Result, error) {
 		a = s.tools.Call(ctx, c)
 		return nil, nil

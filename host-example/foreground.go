@@ -17,7 +17,7 @@ func (s *shell) execute(ctx context.Context, command string) error {
 	f.interrupted, f.interrupt = context.WithCancel(ctx)
 	defer f.interrupt()
 	defer f.shut()
-	ahead := s.console.begin()
+	ahead := s.console.begin(true)
 	defer s.console.end()
 	started, err := s.client.Execute(ctx, shared.ExecuteRequest{
 		Command: command, Mode: shared.ModeBackground, Dir: s.dir, Merge: s.merge, Stdout: f.out, Stderr: f.err,

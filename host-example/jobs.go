@@ -87,7 +87,7 @@ func (s *shell) wait(ctx context.Context, args string) error {
 	if _, err := regexp.Compile(pattern); err != nil {
 		return err
 	}
-	ahead := s.console.begin()
+	ahead := s.console.begin(false)
 	defer s.console.end()
 	result, err := s.attend(ctx, ahead, func(ctx context.Context) (*shared.Result, error) {
 		return s.client.Check(ctx, shared.CheckRequest{PID: pid, Wait: forever, WaitFor: strings.TrimSpace(pattern)})

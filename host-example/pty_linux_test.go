@@ -182,7 +182,22 @@ func TestTypingWhileACommandRuns(t *testing.T) {
 	assert.True(t, strings.HasPrefix(before, "\n\x1b[A\x1b7\r\n\x1b[0;2m["), "%q: in a line of its own", before)
 	g.open(t)
 	p.expect("\r\x1b[K\x1b8\r\n")
-	p.expect("bash> ")
+
+	p.command("echo up; exec sleep 1000")
+	p.expect("up\r\n")
+	p.press(ctrlZKey)
+	pid := p.expectMatch(jobLine)
+	p.command(":wait " + pid)
+	p.expectMatch(regexp.MustCompile(`\x1b\[0;2m(\[\d+s\])\x1b\[m`)) // nobody knows its output
+	p.press(ctrlCKey)
+	p.command(":dialect check-pid")
+	p.expect("bash (check-pid)> ")
+	p.press("echo counted; " + g.wait() + "\r")
+	p.press(ctrlZKey)
+	p.expect("cannot be detached")
+	p.expect("s, 8 B, ") // of the command alone
+	g.open(t)
+	p.expect("bash (check-pid)> ")
 	p.press(ctrlDKey)
 	assert.Zero(t, p.wait())
 }

@@ -15,23 +15,35 @@ import (
 // screen is a terminal on which a command's output appears, and below it, as
 // long as the command is silent, an indicator. It is safe for concurrent use.
 type screen struct {
-	mu    sync.Mutex // guards what follows
-	to    io.Writer  // a terminal that takes "\n" for down, not for a new line
-	width func() int // of the terminal
-	line  []byte     // of the output, the last one, without what is too much of it
-	erase string     // takes the indicator away, which has a line of its own; "": it is not shown
-	bytes int64      // written since began
-	began time.Time
-	last  time.Time // something was written
+	mu     sync.Mutex // guards what follows
+	to     io.Writer  // a terminal that takes "\n" for down, not for a new line
+	width  func() int // of the terminal
+	line   []byte     // of the output, the last one, without what is too much of it
+	erase  string     // takes the indicator away, which has a line of its own; "": it is not shown
+	bytes  int64      // written since began
+	counts bool       // that is the output
+	began  time.Time
+	last   time.Time // something was written
 }
 
 func newScreen(to io.Writer, width func() int) *screen { return &screen{to: to, width: width} }
 
-// begin starts counting for the indicator.
-func (s *screen) begin(now time.Time) {
+// begin starts the time for the indicator. Where the output comes here it counts
+// that, too.
+func (s *screen) begin(now time.Time, counts bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.began, s.last, s.bytes = now, now, 0
+	s.began, s.last, s.bytes, s.counts = now, now, 0, counts
+}
+
+// counter counts output that is not shown. It is safe for concurrent use.
+type counter struct{ *screen }
+
+func (c counter) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.bytes += int64(len(p))
+	return len(p), nil
 }
 
 // Write shows output.
@@ -145,8 +157,11 @@ func (s *screen) indicate(now time.Time, typed string) {
 	}
 	s.eraseLocked()
 	elapsed := now.Sub(s.began)
-	rate := int64(float64(s.bytes) / max(elapsed.Seconds(), 1))
-	state := fmt.Sprintf("[%v, %s, %s/s]", elapsed.Truncate(time.Second), size(s.bytes), size(rate))
+	state := fmt.Sprintf("[%v]", elapsed.Truncate(time.Second))
+	if s.counts {
+		rate := int64(float64(s.bytes) / max(elapsed.Seconds(), 1))
+		state = fmt.Sprintf("[%v, %s, %s/s]", elapsed.Truncate(time.Second), size(s.bytes), size(rate))
+	}
 	room := s.width() - 1 // where the cursor stays in the line
 	state = ansi.Truncate(state, room, "")
 	typed = endOf(visible(typed), room-ansi.StringWidth(state)-1)

@@ -26,7 +26,7 @@ func TestWhereTheIndicatorGoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var to strings.Builder
 			s := newScreen(&to, func() int { return width })
-			s.begin(time.Now())
+			s.begin(time.Now(), true)
 			_, _ = s.Write([]byte(c.output))
 			to.Reset()
 			s.indicate(time.Now().Add(2*silence), "")
