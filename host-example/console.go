@@ -238,6 +238,29 @@ const (
 // session.
 const typable = "\t\r\n\x04"
 
+// during calls f, before the first prompt. At a terminal Ctrl-C calls interrupt;
+// what is typed besides waits for the prompt.
+func (c *console) during(f, interrupt func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	for c.isTerminal() && !c.over {
+		select {
+		case <-done:
+			return
+		case chunk, ok := <-c.chunks:
+			c.typed = append(c.typed, chunk...)
+			c.over = !ok
+			if bytes.IndexByte(chunk, ctrlC) >= 0 {
+				interrupt()
+			}
+		}
+	}
+	<-done
+}
+
 // begin starts a command's time, and returns the keys that were pressed ahead.
 // counts is whether its output comes here.
 func (c *console) begin(counts bool) []key {

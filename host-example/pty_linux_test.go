@@ -202,6 +202,17 @@ func TestTypingWhileACommandRuns(t *testing.T) {
 	assert.Zero(t, p.wait())
 }
 
+func TestAStartIsInterrupted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	slow, started := filepath.Join(dir, "slow"), filepath.Join(dir, "started")
+	require.NoError(t, os.WriteFile(slow, []byte("#!/bin/sh\n: >"+started+"\nexec sleep 1000\n"), 0o700))
+	p := sitDown(t, program(t, "host-example", "repl", "-plugin", slow, "-start-timeout", "1h"))
+	require.Eventually(t, func() bool { _, err := os.Stat(started); return err == nil }, hang, time.Millisecond)
+	p.press("echo " + ctrlCKey)
+	assert.Equal(t, 130, p.wait())
+}
+
 // What the line editor does with keys that it does not know, or has no room
 // for, must not end up in a command.
 func TestWhatIsShownIsWhatRuns(t *testing.T) {

@@ -36,8 +36,8 @@ func repl(args []string) (int, error) {
 	}
 	defer console.restore()
 	launch.log = console.log()
-	client, err := launch.launch(ctx)
-	if err != nil {
+	var client *shared.Client
+	if console.during(func() { client, err = launch.launch(ctx) }, func() { stop(stopped(syscall.SIGINT)) }); err != nil {
 		return failure(ctx, err)
 	}
 	defer client.Close()
