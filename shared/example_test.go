@@ -1,9 +1,11 @@
 package shared_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -98,23 +100,57 @@ func Example_server() {
 	// killed kill
 }
 
-// parrot is a Bash that only repeats its commands.
-type parrot struct{ shared.Bash }
+// sh is a Bash that runs each command to its end. It has no jobs.
+type sh struct{}
 
-func (parrot) Execute(_ context.Context, req shared.ExecuteRequest) (*shared.Result, error) {
-	return &shared.Result{Command: req.Command, Status: shared.StatusCompleted, Stdout: shared.Output{Content: req.Command}}, nil
+func (sh) Execute(ctx context.Context, req shared.ExecuteRequest) (*shared.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(req.Timeout, shared.DefaultTimeout))
+	defer cancel()
+	var stdout, stderr strings.Builder
+	cmd := exec.CommandContext(ctx, "sh", "-c", req.Command)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = req.Dir, append(os.Environ(), req.Env...), &stdout, &stderr
+	result := &shared.Result{Command: req.Command, Status: shared.StatusCompleted, Started: time.Now()}
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		return nil, &shared.Error{Code: shared.CodeStart, Message: err.Error()}
+	}
+	result.Duration, result.PID, result.ExitCode = time.Since(result.Started), cmd.ProcessState.Pid(), cmd.ProcessState.ExitCode()
+	result.Stdout, result.Stderr = shared.Output{Content: stdout.String()}, shared.Output{Content: stderr.String()}
+	switch {
+	case ctx.Err() != nil:
+		result.Status = shared.StatusKilled
+	case err != nil:
+		result.Status = shared.StatusFailed
+	}
+	return result, nil
+}
+
+func (sh) Check(_ context.Context, req shared.CheckRequest) (*shared.Result, error) {
+	return noJobs(req.PID)
+}
+
+func (sh) Kill(_ context.Context, req shared.KillRequest) (*shared.Result, error) {
+	return noJobs(req.PID)
+}
+
+func noJobs(pid int) (*shared.Result, error) {
+	if pid == shared.AllJobs {
+		return &shared.Result{}, nil
+	}
+	return nil, shared.ErrNotFound
 }
 
 // A Bash of your own is a plugin when the main function of its program calls
-// plugin.Serve; here parrot{} repeats each command. ServeConfig.Test makes the
+// plugin.Serve; here sh{} runs commands with sh. ServeConfig.Test makes the
 // example plugin and host in one process: a real plugin leaves it out, and a
-// real host calls Launch. One that runs commands is in testdata/altplugin.
+// real host calls Launch. One that keeps more of the contract is in
+// testdata/altplugin.
 func ExamplePlugin() {
 	ctx, stop := context.WithCancel(context.Background())
 	serving, over := make(chan *plugin.ReattachConfig), make(chan struct{})
 	go plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig: shared.Handshake,
-		Plugins:         plugin.PluginSet{shared.PluginName: &shared.Plugin{Impl: parrot{}}},
+		Plugins:         plugin.PluginSet{shared.PluginName: &shared.Plugin{Impl: sh{}}},
 		Logger:          hclog.NewNullLogger(),
 		Test:            &plugin.ServeTestConfig{Context: ctx, ReattachConfigCh: serving, CloseCh: over},
 	})
@@ -135,12 +171,14 @@ func ExamplePlugin() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	result, err := dispensed.(shared.Bash).Execute(ctx, shared.ExecuteRequest{Command: "hello"})
+	result, err := dispensed.(shared.Bash).Execute(ctx, shared.ExecuteRequest{Command: "echo hello; exit 3"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(result.Stdout.Content, result.Status)
-	// Output: hello completed
+	fmt.Print(result.Stdout.Content, result.Status, " ", result.ExitCode)
+	// Output:
+	// hello
+	// failed 3
 }
 
 // The plugin in testdata/altplugin keeps of the contract what it says it keeps.
