@@ -104,6 +104,7 @@ func TestDebuggedPluginSurvivesTheDemo(t *testing.T) {
 	r := finish(t, d.host("demo"))
 	assert.Zero(t, r.code, r.stderr)
 	assert.Contains(t, r.stdout, "Every step was as described")
+	assert.Contains(t, r.stdout, "The plugin's crash is left out: BASH_PLUGIN_REATTACH names one")
 	assert.NotContains(t, r.stdout, "kill -9")
 	require.NoError(t, d.cmd.Process.Signal(os.Interrupt))
 	assert.Zero(t, d.wait())

@@ -31,13 +31,17 @@ func demo(args []string) (int, error) {
 	t := &tour{ctx: ctx, bash: client, out: newOutlet(os.Stdout, brokenPipe(stop))}
 	fmt.Fprintf(t.out, "The plugin runs as process %d, ready after %v.\n", client.PluginPID(), time.Since(started).Round(time.Millisecond))
 	steps := []func(){t.streams, t.failure, t.flood, t.detach, t.leftover, t.cancel}
-	if os.Getenv(shared.ReattachName) == "" { // somebody is debugging the plugin that is named there
+	debugged := os.Getenv(shared.ReattachName) != ""
+	if !debugged {
 		steps = append(steps, t.crash)
 	}
 	for _, step := range steps {
 		if step(); t.failed != nil {
 			return failure(ctx, t.failed)
 		}
+	}
+	if debugged {
+		fmt.Fprintf(t.out, "\nThe plugin's crash is left out: %s names one that somebody is debugging.\n", shared.ReattachName)
 	}
 	if err := client.Close(); err != nil {
 		return 1, err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -204,6 +205,17 @@ func TestReplSaysWhereTheWholeOutputIs(t *testing.T) {
 	} {
 		assert.Equal(t, want, whereWhole(out))
 	}
+}
+
+func TestReplSaysThatALogHasEnded(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	s := &shell{logs: map[int][]string{7: {log}}}
+	for at, want := range map[int64]string{1500: "1.5 kB", maxLog / 2: "134 MB", maxLog - 3: "> 268 MB", maxLog: "> 268 MB"} {
+		require.NoError(t, os.WriteFile(log, nil, 0o600))
+		require.NoError(t, os.Truncate(log, at))
+		assert.Equal(t, want, s.outputSize(7))
+	}
+	assert.Equal(t, "?", s.outputSize(8))
 }
 
 func TestReplKeepsWhatACommandLeavesRunning(t *testing.T) {

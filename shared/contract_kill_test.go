@@ -212,7 +212,7 @@ func TestEndOfAProgramThatWaitsForTheSignal(t *testing.T) {
 		t.Helper()
 		assert.Equal(t, shared.StatusKilled, r.Status)
 		assert.Equal(t, cause, r.Cause)
-		assert.Contains(t, []string{"", "SIGKILL", "SIGTERM"}, r.Signal, "by itself or, on a slow machine, too late or too early")
+		assert.Contains(t, []string{"", "SIGKILL"}, r.Signal, "by itself, or too late on a slow machine")
 	}
 	job := background(t, bash, waits)
 	_, err := bash.Check(t.Context(), shared.CheckRequest{PID: job.PID, Wait: time.Minute, WaitFor: "up"})
@@ -231,6 +231,6 @@ func TestEndOfAProgramThatWaitsForTheSignal(t *testing.T) {
 	require.NoError(t, err)
 	requireKilled(r, shared.CauseCancel)
 
-	r = execute(t, bash, shared.ExecuteRequest{Command: waits, Mode: shared.ModeTerminate, Timeout: 3 * time.Second})
+	r = execute(t, bash, shared.ExecuteRequest{Command: waits, Mode: shared.ModeTerminate, Timeout: 10 * time.Second}) // perl is up by then
 	requireKilled(r, shared.CauseTimeout)
 }

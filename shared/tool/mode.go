@@ -131,19 +131,28 @@ func middle(o shared.Output) string {
 		size(o.TotalBytes), size(int64(modeLimits.MaxBytes)), o.Head, endLine(o.Content), fullOutput(o))
 }
 
-// remaining tells of what the command left running in at most room bytes.
+// remaining tells of what the command left running in at most room bytes: where
+// the output is and a few pids or, where there is less room, some of that.
 func remaining(r *shared.Result, room int) string {
-	const most = 10
-	var stop strings.Builder
-	stop.WriteString("to stop: kill -9")
-	for _, p := range r.Leftover[:min(most, len(r.Leftover))] {
-		fmt.Fprintf(&stop, " %d", p.PID)
-	}
-	if more := len(r.Leftover) - most; more > 0 {
-		fmt.Fprintf(&stop, " (and %d more)", more)
-	}
-	if text := fmt.Sprintf("[still running, output in %s; %s]", r.Stdout.Path, &stop); r.Stdout.Path != "" && len(text) <= room {
+	if text := fmt.Sprintf("[still running, output in %s; %s]", r.Stdout.Path, stop(r.Leftover, 10)); r.Stdout.Path != "" && len(text) <= room {
 		return text
 	}
-	return fmt.Sprintf("[still running; %s]", &stop)
+	for most := 10; ; most-- {
+		if text := fmt.Sprintf("[still running; %s]", stop(r.Leftover, most)); len(text) <= room || most == 1 {
+			return text
+		}
+	}
+}
+
+// stop is the command that ends processes, of which it names some.
+func stop(processes []shared.Process, most int) string {
+	var b strings.Builder
+	b.WriteString("to stop: kill -9")
+	for _, p := range processes[:min(most, len(processes))] {
+		fmt.Fprintf(&b, " %d", p.PID)
+	}
+	if more := len(processes) - most; more > 0 {
+		fmt.Fprintf(&b, " (and %d more)", more)
+	}
+	return b.String()
 }

@@ -239,9 +239,7 @@ func FuzzModeAnswer(f *testing.F) {
 	f.Add("output", "", uint8(0), 0, 0)
 	f.Add(strings.Repeat("x", 128<<10), "/tmp/"+strings.Repeat("d", 300), uint8(3), -1, 100)
 	f.Fuzz(func(t *testing.T, output, path string, state uint8, code, left int) {
-		if len(output) > 128<<10 || len(path) > 300 {
-			t.Skip("more than a Bash shows")
-		}
+		output, path = output[:min(len(output), 128<<10)], path[:min(len(path), 300)] // no Bash shows more
 		r := states()[int(state)%len(states())]
 		r.ExitCode, r.Stdout = code, shared.Output{Content: output, TotalBytes: int64(len(output)), Path: path}
 		for i := range max(0, left) % 1000 {

@@ -195,8 +195,6 @@ func TestLiveOnDiskIsBounded(t *testing.T) {
 	assert.GreaterOrEqual(t, n, 8<<20, "more than memory and the session's bound hold")
 }
 
-// What the log holds as it came is not written a second time, and waits
-// however stuck the reader is.
 // What is left out at once has one marker, however little room there is.
 func TestLiveMarksAGapOnce(t *testing.T) {
 	w := newStuck()
@@ -211,6 +209,8 @@ func TestLiveMarksAGapOnce(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(w.String(), "bytes skipped"))
 }
 
+// What the log holds as it came is not written a second time, and waits
+// however stuck the reader is.
 func TestLiveReadsTheLog(t *testing.T) {
 	w := newStuck()
 	c := newCopied(t, output.LogsConfig{}, w, nil)

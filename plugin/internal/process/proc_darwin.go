@@ -8,9 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clockTick is the unit of start times, in nanoseconds.
-const clockTick = 1e3
-
 // clock returns the time as list gives a process's start.
 func clock() uint64 { return uint64(time.Now().UnixMicro()) }
 

@@ -44,6 +44,12 @@ func statFields(pid int) (fields []string, err error) {
 	return fields, nil
 }
 
+// isExiting reports whether a process's first thread has begun to exit.
+func isExiting(fields []string) bool {
+	flags, _ := strconv.ParseUint(fields[6], 10, 64)
+	return flags&exiting != 0
+}
+
 // stat reads one process.
 func stat(pid int) (info, error) {
 	fields, err := statFields(pid)
@@ -52,8 +58,7 @@ func stat(pid int) (info, error) {
 	}
 	ended := fields[0] == "Z" || fields[0] == "X" // its first thread; others may go on
 	alone := fields[17] == "0" || fields[17] == "1"
-	flags, _ := strconv.ParseUint(fields[6], 10, 64)
-	p := info{pid: pid, dead: ended && alone, ending: flags&exiting != 0 && alone, running: fields[0] == "R", blocked: fields[0] == "D"}
+	p := info{pid: pid, dead: ended && alone, ending: isExiting(fields) && alone, running: fields[0] == "R", blocked: fields[0] == "D"}
 	for i, field := range []*int{&p.ppid, &p.pgrp, &p.session} {
 		if *field, err = strconv.Atoi(fields[1+i]); err != nil {
 			return info{}, errStat
@@ -197,7 +202,7 @@ func environment(pid int, name string) string {
 // of one amid an exec is not known yet.
 func hasNoEnvironment(pid int) bool {
 	fields, err := statFields(pid)
-	if err != nil || hasEnded(pid) {
+	if err != nil || hasEnded(pid) || isExiting(fields) {
 		return true
 	}
 	start, end := fields[47], fields[48]

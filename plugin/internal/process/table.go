@@ -91,11 +91,10 @@ func (t *Table) start(g *Group, spec Spec, attr *syscall.ProcAttr) (pidfd int, e
 		t.releaseNumber(old)
 	}
 	t.groups[g], t.leaders[pid] = true, g
-	start := g.start
 	if p, err := stat(pid); err == nil { // nobody else reaps it
-		start = p.start
+		g.start = p.start
 	}
-	g.slot = t.record.add(pid, start)
+	g.slot = t.record.add(pid, g.start)
 	return pidfd, nil
 }
 
