@@ -236,10 +236,11 @@ func TestModePropertyOutputNeverExceedsLimit(t *testing.T) {
 
 // FuzzModeAnswer is the same property on every account that a Bash may give.
 func FuzzModeAnswer(f *testing.F) {
-	f.Add("output", "", uint8(0), 0, 0)
-	f.Add(strings.Repeat("x", 128<<10), "/tmp/"+strings.Repeat("d", 300), uint8(3), -1, 100)
-	f.Fuzz(func(t *testing.T, output, path string, state uint8, code, left int) {
-		output, path = output[:min(len(output), 128<<10)], path[:min(len(path), 300)] // no Bash shows more
+	f.Add("output", 6, "", uint8(0), 0, 0)
+	f.Add("x", 128<<10, "/tmp/"+strings.Repeat("d", 300), uint8(3), -1, 100)
+	f.Fuzz(func(t *testing.T, unit string, size int, path string, state uint8, code, left int) {
+		size = max(0, size) % (128<<10 + 1) // no Bash shows more
+		output := strings.Repeat(unit+"\n", size/(len(unit)+1)+1)[:size]
 		r := states()[int(state)%len(states())]
 		r.ExitCode, r.Stdout = code, shared.Output{Content: output, TotalBytes: int64(len(output)), Path: path}
 		for i := range max(0, left) % 1000 {
