@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -141,4 +142,56 @@ func TestACrashIsToldDuringTheNextStart(t *testing.T) {
 	}
 	cancel()
 	assert.ErrorIs(t, await(t, again).err, context.Canceled)
+}
+
+func TestCloseOfAStoppedPlugin(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	ready := filepath.Join(t.TempDir(), "ready")
+	running := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: "setsid sleep 1000 & echo $$ $! >" + ready + "; wait"})
+	pids := append(numbers(t, awaitFile(t, ready)), bash.PluginPID())
+	faultStop(t, bash.PluginPID())
+	require.NoError(t, bash.Close(), "in the 5 s that it has")
+	requireErrorIsOneOf(t, await(t, running).err, shared.ErrClosed, shared.ErrCrashed)
+	for _, pid := range pids {
+		assert.False(t, plugintest.Alive(pid))
+	}
+}
+
+func TestCloseOfACrashedPlugin(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	pid := number(t, run(t, bash, "setsid sleep 1000 >/dev/null 2>&1 & echo $!").Stdout.Content)
+	crash(t, bash)
+	require.NoError(t, bash.Close())
+	awaitDeath(t, pid)
+	_, err := bash.Execute(t.Context(), shared.ExecuteRequest{Command: "true"})
+	requireCode(t, err, shared.ErrClosed)
+}
+
+func TestCallsAfterCloseFail(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	pid := background(t, bash, forever).PID
+	require.NoError(t, bash.Close())
+	assert.False(t, plugintest.Alive(pid))
+	_, err := bash.Execute(t.Context(), shared.ExecuteRequest{Command: "true"})
+	requireCode(t, err, shared.ErrClosed)
+	_, err = bash.Check(t.Context(), shared.CheckRequest{PID: pid})
+	requireCode(t, err, shared.ErrClosed)
+	_, err = bash.Kill(t.Context(), shared.KillRequest{PID: pid})
+	requireCode(t, err, shared.ErrClosed)
+	require.NoError(t, bash.Close(), "again")
+}
+
+func TestCloseByManyAtOnce(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	pid := background(t, bash, "trap '' TERM; "+forever).PID
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() { assert.NoError(t, bash.Close()) })
+	}
+	wg.Wait()
+	awaitDeath(t, pid)
 }
