@@ -93,7 +93,10 @@ type ExecuteRequest struct {
 	// 0.1 s for one Write, and 1 s in all. What a writer has not taken is kept
 	// within the bounds of the logs (8 MiB where none can be made), and of what
 	// a writer this slow takes in 30 s; beyond that, bytes are left out, and a
-	// line in their place says how many.
+	// line in their place says how many. So are bytes of a surge, unless the
+	// writer is a WholeOutput: of what the logs do not hold as it came (colours,
+	// binary, all past MaxLogBytes), more than 32 MiB that a writer is behind
+	// with and that come at over 250 MiB/s.
 	//
 	// The copy goes on after Execute has returned for as long as the job writes
 	// or a writer is behind. A Write that returns an error ends that writer's
@@ -113,6 +116,21 @@ type ExecuteRequest struct {
 // nothing for 5 to 10 s, the plugin does.
 type OutputEnder interface {
 	EndOutput()
+}
+
+// WholeOutput is a live writer from which nothing of a surge is left out, as
+// when a file is written. That may cost the command up to half of its
+// throughput, and the disk as much as the command writes, within the bounds of
+// the logs.
+//
+// It is an OutputEnder that tells its Writer, if that is one.
+type WholeOutput struct{ io.Writer }
+
+// EndOutput implements OutputEnder.
+func (w WholeOutput) EndOutput() {
+	if ender, ok := w.Writer.(OutputEnder); ok {
+		ender.EndOutput()
+	}
 }
 
 // Limits bound the output in one Result, each stream by itself.

@@ -59,6 +59,7 @@ func newClient(broker *plugin.MuxBroker, conn *rpc.Client) *client {
 // Execute implements Bash.
 func (c *client) Execute(ctx context.Context, req ExecuteRequest) (*Result, error) {
 	args := executeArgs{Call: c.next.Add(1), Request: req, Stdout: req.Stdout != nil, Stderr: req.Stderr != nil, Over: ctx.Err() != nil}
+	args.Whole = isWhole(req.Stdout) || isWhole(req.Stderr)
 	args.Request.Stdout, args.Request.Stderr = nil, nil
 	args.Request.Env = slices.Clone(req.Env) // the caller's own once this has returned
 	live := receiveLive(c.broker, req.Stdout, req.Stderr)

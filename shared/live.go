@@ -86,9 +86,13 @@ func (l *liveSender) close() {
 	}
 }
 
-func (l *liveSender) writer(to byte) io.Writer {
+func (l *liveSender) writer(to byte, whole bool) io.Writer {
 	l.users.Add(1)
-	return &frameWriter{live: l, to: to}
+	w := &frameWriter{live: l, to: to}
+	if whole {
+		return WholeOutput{w}
+	}
+	return w
 }
 
 // returned says that the call is over, and what it came to: nil where that is an
@@ -246,6 +250,11 @@ func hangUp(conn net.Conn) {
 	conn.Close()
 }
 
+func isWhole(w io.Writer) bool {
+	_, whole := w.(WholeOutput)
+	return whole
+}
+
 // tellEnd tells a writer once, even where it is both.
 func tellEnd(stdout, stderr io.Writer) {
 	if ender, ok := stdout.(OutputEnder); ok {
@@ -258,7 +267,15 @@ func tellEnd(stdout, stderr io.Writer) {
 
 func isSame(a, b io.Writer) (same bool) {
 	defer func() { _ = recover() }() // of types that cannot be compared
-	return a == b
+	return bare(a) == bare(b)
+}
+
+// bare returns the writer itself.
+func bare(w io.Writer) io.Writer {
+	if whole, ok := w.(WholeOutput); ok {
+		return bare(whole.Writer)
+	}
+	return w
 }
 
 func (l *liveReceiver) copy(conn io.Reader, writers map[byte]io.Writer) error {

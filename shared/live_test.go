@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"runtime"
@@ -82,6 +83,27 @@ func TestALiveWriterOfBothIsToldOfTheEndOnce(t *testing.T) {
 	assert.True(t, isSame(both, both))
 	assert.False(t, isSame(both, newEnding()))
 	assert.False(t, isSame(slice{}, slice{}))
+}
+
+func TestAWholeOutputIsOneOnTheOtherSide(t *testing.T) {
+	c := connect(t, &Plugin{Impl: scripted{execute: func(_ context.Context, req ExecuteRequest) (*Result, error) {
+		_, whole := req.Stdout.(WholeOutput)
+		fmt.Fprint(req.Stdout, whole)
+		req.Stdout.(OutputEnder).EndOutput()
+		return &Result{PID: 1}, nil
+	}}})
+	w := newEnding()
+	_, err := c.Execute(t.Context(), ExecuteRequest{Stdout: w})
+	require.NoError(t, err)
+	w.await(t)
+	assert.Equal(t, "false", w.String())
+	w = newEnding() // panics the second time that it is told
+	_, err = c.Execute(t.Context(), ExecuteRequest{Stdout: WholeOutput{w}, Stderr: w})
+	require.NoError(t, err)
+	w.await(t)
+	assert.Equal(t, "true", w.String())
+	_, err = c.Execute(t.Context(), ExecuteRequest{Stdout: WholeOutput{io.Discard}})
+	require.NoError(t, err, "one that need not be told")
 }
 
 func TestALiveWriterIsToldOfTheEndOfTheConnection(t *testing.T) {

@@ -28,6 +28,7 @@ type executeArgs = struct {
 	Request        ExecuteRequest
 	Live           uint32
 	Stdout, Stderr bool // whether the request has that writer
+	Whole          bool // whether one of them is a WholeOutput
 	Over           bool // whether the context was over before the call
 }
 

@@ -59,7 +59,7 @@ func (w *discarded) EndOutput() { close(w.ended) }
 
 // liveCost compares a command with a live copy to one without. Rounds do not
 // overlap: what of a copy comes behind the result is waited for between them.
-func liveCost(command string, maxLogBytes int64, text func(*bench, int64) error) func(*bench) (string, bool, error) {
+func liveCost(command string, maxLogBytes int64, whole bool, text func(*bench, int64) error) func(*bench) (string, bool, error) {
 	return func(b *bench) (string, bool, error) {
 		if err := text(b, int64(float64(1<<28)*b.scale)); err != nil {
 			return "", false, err
@@ -69,35 +69,36 @@ func liveCost(command string, maxLogBytes int64, text func(*bench, int64) error)
 			return "", false, err
 		}
 		defer client.Close()
-		var w *discarded
-		execute := func(w io.Writer) (*shared.Result, error) {
-			return client.Execute(b.ctx, shared.ExecuteRequest{Command: command, Timeout: time.Hour, Stdout: w})
-		}
-		var r *shared.Result
-		live := func() (err error) {
-			w = &discarded{ended: make(chan struct{})}
-			r, err = execute(w)
+		execute := func(w io.Writer) error {
+			_, err := client.Execute(b.ctx, shared.ExecuteRequest{Command: command, Timeout: time.Hour, Stdout: w})
 			return err
+		}
+		var w *discarded
+		live := func() error {
+			w = &discarded{ended: make(chan struct{})}
+			if whole {
+				return execute(shared.WholeOutput{Writer: w})
+			}
+			return execute(w)
 		}
 		await := func() error {
 			<-w.ended
-			if want := r.Stdout.TotalBytes; w.bytes < want {
-				return fmt.Errorf("%d bytes of at least %d came", w.bytes, want)
-			}
 			return b.removeLogs()
 		}
-		silent := func() error {
-			_, err := execute(nil)
-			return err
-		}
-		if err := silent(); err != nil {
+		all := &discarded{ended: make(chan struct{})}
+		if err := execute(shared.WholeOutput{Writer: all}); err != nil {
 			return "", false, err
 		}
+		<-all.ended
+		silent := func() error { return execute(nil) }
 		m, err := alternate(21, live, await, silent, b.removeLogs)
 		if err != nil {
 			return "", false, err
 		}
+		if whole && w.bytes != all.bytes {
+			return "", false, fmt.Errorf("%d bytes of %d came", w.bytes, all.bytes)
+		}
 		ratio := float64(m[2]) / float64(m[0])
-		return fmt.Sprintf("%.2f × (%s, %s), the rest of the copy within %s", ratio, ms(m[0]), ms(m[2]), ms(m[1])), ratio >= 0.9, nil
+		return fmt.Sprintf("%.2f × (%s, %s), %.0f %% of the copy within %s", ratio, ms(m[0]), ms(m[2]), 100*float64(w.bytes)/float64(all.bytes), ms(m[0]+m[1])), ratio >= 0.9, nil
 	}
 }

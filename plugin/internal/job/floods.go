@@ -46,11 +46,13 @@ const (
 	// processors: the command, the plugin twice, and the host. Where there are
 	// fewer, the copy gets a thirtieth of the time unless the floods are
 	// mostlyIdle: they wait for output that long. A command may be slow only
-	// because the copy has its processor.
+	// because the copy has its processor. Amid a surge the copy shows a piece
+	// every surgeRest.
 	spareProcessors = 4
 	spareRest       = 1
 	scarceRest      = 30
 	maxMakeWay      = 30 * time.Millisecond
+	surgeRest       = 100 * time.Millisecond
 	mostlyIdle      = 0.75
 )
 
@@ -162,8 +164,8 @@ type follower struct {
 }
 
 // makeWay is a rest after work, where there are floods: a long one unless they
-// have been mostlyIdle since the last one.
-func (w *follower) makeWay(work time.Duration) {
+// have been mostlyIdle since the last one, and a longer one amid a surge.
+func (w *follower) makeWay(work time.Duration, surge bool) {
 	f, before := w.floods, *w
 	w.looked = time.Since(f.born)
 	f.mu.Lock()
@@ -173,12 +175,15 @@ func (w *follower) makeWay(work time.Duration) {
 	if active == 0 {
 		return
 	}
-	share := spareRest
+	rest := min(spareRest*work, maxMakeWay)
 	all := float64(active) * float64(w.looked-before.looked)
-	if f.scarce && float64(w.waited-before.waited) < mostlyIdle*all {
-		share = scarceRest
+	switch idle := float64(w.waited-before.waited) >= mostlyIdle*all; {
+	case surge:
+		rest = surgeRest
+	case f.scarce && !idle:
+		rest = min(scarceRest*work, maxMakeWay)
 	}
-	timer := time.NewTimer(min(time.Duration(share)*work, maxMakeWay))
+	timer := time.NewTimer(rest)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

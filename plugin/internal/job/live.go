@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"time"
@@ -18,15 +19,18 @@ const (
 
 // live copies raw output to the writers of a request. One goroutine writes;
 // put and store never wait for it. What the writers do not take at once waits
-// in the backlog; what exceeds that is left out.
+// in the backlog; what exceeds that is left out, and most of a surge.
 type live struct {
 	floods *Floods
+	now    func() time.Time
+	whole  bool          // nothing is left out of a surge
 	done   chan struct{} // the goroutine has ended
 	moved  chan struct{} // after each write
 
 	mu      sync.Mutex // guards what follows
 	wake    *sync.Cond
 	backlog backlog
+	surge   surge
 	writing bool // a chunk is with its writer
 	ended   bool // nothing more comes, or is wanted
 }
@@ -34,7 +38,7 @@ type live struct {
 // newLive begins a copy.
 func newLive(floods *Floods, spool *output.Spool, stdout, stderr *track) *live {
 	l := &live{
-		floods: floods, done: make(chan struct{}), moved: make(chan struct{}, 1),
+		floods: floods, now: time.Now, whole: isWhole(stdout.to) || isWhole(stderr.to), done: make(chan struct{}), moved: make(chan struct{}, 1),
 		backlog: backlog{spool: spool, tracks: [2]*track{stdout, stderr}},
 	}
 	l.wake = sync.NewCond(&l.mu)
@@ -42,14 +46,28 @@ func newLive(floods *Floods, spool *output.Spool, stdout, stderr *track) *live {
 	return l
 }
 
-// put queues a copy of p, if there is room in memory. Where there is none, store
-// follows.
+func isWhole(w io.Writer) bool {
+	_, whole := w.(shared.WholeOutput)
+	return whole
+}
+
+// put queues a copy of p, if there is room in memory, or leaves it out. Else
+// store follows.
 func (l *live) put(t *track, p []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended || t.failed {
 		return true
 	}
+	if !l.queue(t, p) && !l.leaveOut(t, p) {
+		return false
+	}
+	l.wake.Signal()
+	return true
+}
+
+// queue is put's where there is room. mu is held.
+func (l *live) queue(t *track, p []byte) bool {
 	if l.backlog.isOnDisk() {
 		return false
 	}
@@ -60,7 +78,16 @@ func (l *live) put(t *track, p []byte) bool {
 		return false
 	}
 	t.skipped = 0
-	l.wake.Signal()
+	return true
+}
+
+// leaveOut is put's amid a surge. What comes in small pieces is no part of it,
+// such as what is said behind it. mu is held.
+func (l *live) leaveOut(t *track, p []byte) bool {
+	if l.whole || len(p) < chunkSize || !t.isBeside(len(p)) || !l.surge.took(len(p), l.now()) {
+		return false
+	}
+	t.skipped += int64(len(p))
 	return true
 }
 
@@ -118,7 +145,7 @@ func (l *live) run() {
 	defer l.tellEnd()
 	defer l.giveUp()
 	follower := follower{floods: l.floods}
-	follower.makeWay(0)
+	follower.makeWay(0, false)
 	var bytes int // written since the last makeWay
 	var work time.Duration
 	for l.await() {
@@ -131,11 +158,11 @@ func (l *live) run() {
 		if !l.write(c) {
 			return // nobody wants more
 		}
-		more := l.wrote(c)
+		more, surge := l.wrote(c)
 		bytes += len(c.text)
 		work += time.Since(start)
 		if more && bytes >= bufferSize {
-			follower.makeWay(work)
+			follower.makeWay(work, surge)
 			bytes, work = 0, 0
 		}
 	}
@@ -221,8 +248,9 @@ func (l *live) nextFrame() (chunk, error) {
 	return f.chunk, err
 }
 
-// wrote reports whether more may come, for which there is a disk to wait on.
-func (l *live) wrote(c chunk) bool {
+// wrote reports whether more may come, for which there is a disk to wait on, and
+// whether there is a surge.
+func (l *live) wrote(c chunk) (more, surge bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.writing = false
@@ -234,7 +262,7 @@ func (l *live) wrote(c chunk) bool {
 	case l.moved <- struct{}{}:
 	default:
 	}
-	return !l.ended && !l.backlog.alone
+	return !l.ended && !l.backlog.alone, l.surge.isPast(l.now())
 }
 
 func (l *live) giveUp() {
@@ -244,14 +272,19 @@ func (l *live) giveUp() {
 	l.backlog.close()
 }
 
-// behind returns how many bytes are not written yet, about.
+// behind returns how many bytes are not written yet, about, with those in whose
+// place a marker will be.
 func (l *live) behind() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if n := l.backlog.behind(); n > 0 || !l.writing {
-		return n
+	n := l.backlog.behind()
+	for _, t := range l.backlog.tracks {
+		n += t.skipped
 	}
-	return 1
+	if n == 0 && l.writing {
+		n = 1
+	}
+	return n
 }
 
 func (l *live) tellEnd() {

@@ -50,6 +50,7 @@ func newCopied(t *testing.T, logs output.LogsConfig, stdout, stderr io.Writer) *
 	c.stderr = &track{stream: stream("err.log"), to: stderr, number: 1}
 	c.live = newLive(NewFloods(0), c.logs.NewSpool(), c.stdout, c.stderr)
 	c.stdout.live, c.stderr.live = c.live, c.live
+	c.now = clock(surgeTime + 1) // nothing surges
 	return c
 }
 
@@ -109,6 +110,13 @@ func skipped(t *testing.T, text string) (rest string, n int) {
 		rest += before
 	}
 	return rest, n
+}
+
+// flood writes p as a source that is behind would.
+func (c *copied) flood(p []byte) {
+	for part := range slices.Chunk(p, pipeSize/4) {
+		write(c.stdout, part)
+	}
 }
 
 func TestLiveKeepsABacklogForASlowReader(t *testing.T) {
@@ -200,9 +208,7 @@ func TestLiveMarksAGapOnce(t *testing.T) {
 	w := newStuck()
 	c := newCopied(t, output.LogsConfig{MaxSessionBytes: 4<<20 + 1000}, w, nil)
 	text := noise(20 << 20)
-	for part := range slices.Chunk(text, pipeSize/4) {
-		write(c.stdout, part)
-	}
+	c.flood(text)
 	c.finish(w.gate)
 	rest, n := skipped(t, w.String())
 	assert.Equal(t, len(text), len(rest)+n)

@@ -55,6 +55,10 @@ func (t *track) write(p []byte) (free <-chan struct{}) {
 	return nil
 }
 
+// isBeside reports whether the last n bytes that came will not be in the log as
+// they came, nor what came just before.
+func (t *track) isBeside(n int) bool { return t.total-int64(n)-t.verbatim > remainder }
+
 // pause says that no more is expected at once.
 func (t *track) pause() {
 	t.stream.Flush()

@@ -1,0 +1,86 @@
+package job
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"bashplugin/plugin/internal/output"
+	"bashplugin/shared"
+)
+
+// clock returns a clock that is by step later at each look.
+func clock(step time.Duration) func() time.Time {
+	now := time.Now()
+	return func() time.Time {
+		now = now.Add(step)
+		return now
+	}
+}
+
+// surging returns a copy whose backlog has room, each chunk of which comes step
+// after the one before. A log takes 2*surgeFree.
+func surging(t *testing.T, to io.Writer, step time.Duration) *copied {
+	c := newCopied(t, output.LogsConfig{MaxBytes: 2 * surgeFree}, to, nil)
+	c.now = clock(step)
+	c.backlog.taken = 1 << 40
+	return c
+}
+
+func TestLiveLeavesOutMostOfASurge(t *testing.T) {
+	text := noise(2 * surgeFree)
+	for name, flood := range map[string][]byte{"binary": text, "NULs": make([]byte, len(text))} {
+		t.Run(name, func(t *testing.T) {
+			w := newStuck()
+			c := surging(t, w, 0)
+			c.flood(flood)
+			assert.Greater(t, c.behind(), int64(len(flood))-liveBacklog, "with what was left out")
+			write(c.stdout, []byte("what comes last\n"))
+			c.finish(w.gate)
+			assert.Equal(t, 1, strings.Count(w.String(), "bytes skipped"))
+			rest, n := skipped(t, w.String())
+			assert.GreaterOrEqual(t, len(flood)-n, surgeFree)
+			assert.LessOrEqual(t, len(flood)-n, surgeFree+4*liveBacklog)
+			want := string(flood[:len(flood)-n]) + "what comes last\n"
+			assert.True(t, want == rest)
+		})
+	}
+}
+
+// What is in the log waits there, however fast it comes, and so does what comes
+// before the log has reached its bound.
+func TestLiveLeavesNoTextOutOfASurge(t *testing.T) {
+	w := newStuck()
+	c := surging(t, w, 0)
+	c.flood(lines(2 * surgeFree))
+	c.mu.Lock()
+	assert.Zero(t, c.stdout.skipped)
+	c.mu.Unlock()
+	c.flood(lines(2 * surgeFree))
+	c.finish(w.gate)
+	rest, n := skipped(t, w.String())
+	assert.Equal(t, 4*surgeFree, len(rest)+n)
+	assert.InDelta(t, surgeFree, n, 4*liveBacklog)
+}
+
+func TestLiveLeavesNothingOutForAWholeOutput(t *testing.T) {
+	w := newStuck()
+	c := surging(t, shared.WholeOutput{Writer: w}, 0)
+	text := noise(2 * surgeFree)
+	c.flood(text)
+	c.finish(w.gate)
+	assert.True(t, bytes.Equal(text, w.Bytes()))
+}
+
+func TestLiveLeavesNothingOutOfASlowerFlood(t *testing.T) {
+	w := newStuck()
+	c := surging(t, w, surgeTime/(surgeStep/(pipeSize/4)-2))
+	text := noise(2 * surgeFree)
+	c.flood(text)
+	c.finish(w.gate)
+	assert.True(t, bytes.Equal(text, w.Bytes()))
+}
