@@ -260,6 +260,15 @@ func TestRunSaysWhereTheWholeOutputIs(t *testing.T) {
 	assert.Empty(t, host(t, "run", `printf '\n[… 5 bytes skipped …]\n'`).stderr, "a Result holds it all")
 }
 
+func TestRunLeavesNothingOut(t *testing.T) {
+	t.Parallel()
+	const size = 150_000_000
+	r := host(t, "run", fmt.Sprintf("head -c %d /dev/zero", size))
+	assert.Zero(t, r.code)
+	assert.Empty(t, r.stderr)
+	assert.True(t, r.stdout == strings.Repeat("\x00", size))
+}
+
 // A client may start a server with next to no environment.
 func TestHostWithoutAPath(t *testing.T) {
 	t.Parallel()

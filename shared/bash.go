@@ -90,7 +90,7 @@ type ExecuteRequest struct {
 	// blocks holds up the other's. With Merge, Stderr gets nothing.
 	//
 	// They never delay or fail the command. Its Result waits for the copy: up to
-	// 0.1 s for one Write, and 1 s in all. What a writer has not taken is kept
+	// 0.2 s for one Write, and 1 s in all. What a writer has not taken is kept
 	// within the bounds of the logs (8 MiB where none can be made), and of what
 	// a writer this slow takes in 30 s; beyond that, bytes are left out, and a
 	// line in their place says how many. So are bytes of a surge, unless the

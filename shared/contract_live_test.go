@@ -223,6 +223,40 @@ func TestASlowLiveWriterMissesNothingThatTheDiskHolds(t *testing.T) {
 	}
 }
 
+// surge is a command that writes surgeSize bytes as fast as it can, none of which
+// are in the log as they came.
+const (
+	surgeSize = 150_000_000
+	surge     = "head -c 150000000 /dev/zero"
+)
+
+func TestWhatIsLeftOutOfASurgeIsCounted(t *testing.T) {
+	t.Parallel()
+	writer := &slow{turn: make(chan struct{}), ended: make(chan struct{})}
+	close(writer.turn)
+	execute(t, launch(t), shared.ExecuteRequest{Command: surge + "; echo; echo done", Stdout: writer})
+	await(t, writer.ended)
+	assert.True(t, strings.HasSuffix(writer.String(), "\x00\ndone\n") || strings.HasSuffix(writer.String(), "…]\ndone\n"))
+	markers := regexp.MustCompile(`\n\[… (\d+) bytes skipped …\]\n`)
+	counted := 0
+	for _, part := range markers.FindAllStringSubmatch(writer.String(), -1) {
+		skipped, err := strconv.Atoi(part[1])
+		require.NoError(t, err)
+		counted += skipped
+	}
+	assert.Equal(t, surgeSize+len("\ndone\n"), counted+len(markers.ReplaceAllString(writer.String(), "")))
+	t.Logf("%d bytes left out", counted)
+}
+
+func TestAWholeOutputMissesNothingOfASurge(t *testing.T) {
+	t.Parallel()
+	writer := &slow{turn: make(chan struct{}), ended: make(chan struct{})}
+	close(writer.turn)
+	execute(t, launch(t), shared.ExecuteRequest{Command: surge, Stdout: shared.WholeOutput{Writer: writer}})
+	await(t, writer.ended)
+	assert.True(t, writer.String() == strings.Repeat("\x00", surgeSize))
+}
+
 // ender is a live writer that wants to know of the end.
 type ender struct {
 	recorder

@@ -185,6 +185,7 @@ func (w *frameWriter) EndOutput() { w.ended.Do(w.live.release) }
 const (
 	liveLook    = 50 * time.Millisecond
 	liveWrites  = 20  // at which writers were busy; one that is stuck from one to the next ends it
+	liveSlow    = 4   // the same in a row that found them writing: nothing but they is waited for
 	liveArrives = 200 // at which they had nothing to do: the rest is under way
 	liveFails   = 2   // the same where the call has failed
 	liveStop    = time.Second
@@ -353,7 +354,7 @@ func (l *liveReceiver) settle(arrives int) {
 	defer look.Stop()
 	var before int64
 	var writing bool
-	for busy, idle := 0, 0; busy < liveWrites && idle < arrives; {
+	for busy, slow, idle := 0, 0, 0; busy < liveWrites && slow < liveSlow && idle < arrives; {
 		select {
 		case <-l.done:
 			return
@@ -363,12 +364,15 @@ func (l *liveReceiver) settle(arrives int) {
 		}
 		was, wrote := writing, l.writes.Load() > before
 		before, writing = l.writes.Load(), len(l.turn) > 0
-		switch {
-		case wrote, writing && !was:
-			busy++
-		case writing:
+		if was && writing && !wrote {
 			return
-		default:
+		}
+		if slow++; !writing {
+			slow = 0
+		}
+		if wrote || writing {
+			busy++
+		} else {
 			idle++
 		}
 	}

@@ -237,6 +237,33 @@ func TestAResultWaitsForOutputThatIsUnderWay(t *testing.T) {
 	<-settled
 }
 
+// A writer that does nothing but write is slow, and the Result does not wait long
+// for it; one that is between two writes at times is quicker than what comes.
+func TestAResultWaitsLessForASlowWriter(t *testing.T) {
+	t.Parallel()
+	receiver := func() (l *liveReceiver, settled chan struct{}) {
+		l, settled = newLiveReceiver(0), make(chan struct{})
+		go func() {
+			l.settle(liveArrives)
+			close(settled)
+		}()
+		go func() {
+			for !isClosed(settled) {
+				l.writes.Add(1)
+				time.Sleep(liveLook / 10)
+			}
+		}()
+		return l, settled
+	}
+	quick, settled := receiver()
+	slow, slowSettled := receiver()
+	slow.turn <- struct{}{}
+	<-slowSettled
+	assert.False(t, isClosed(settled))
+	close(quick.returned)
+	<-settled
+}
+
 // Both sides number streams, and streams of both wait at the plugin at once.
 func TestLiveOutputAndLargeResultsAtOnce(t *testing.T) {
 	t.Parallel()

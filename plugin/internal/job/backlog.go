@@ -87,6 +87,11 @@ func (b *backlog) isReadable() bool {
 	return len(b.rest) > 0
 }
 
+// hasRoom reports whether add has room for n bytes.
+func (b *backlog) hasRoom(n int) bool {
+	return !b.isOnDisk() && b.size+max(n, chunkSize) <= liveBacklog
+}
+
 // add takes a copy of p into memory, if there is room.
 func (b *backlog) add(t *track, p []byte) bool { return !b.isOnDisk() && b.queueUp(t, p, liveBacklog) }
 

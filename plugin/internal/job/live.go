@@ -68,26 +68,25 @@ func (l *live) put(t *track, p []byte) bool {
 
 // queue is put's where there is room. mu is held.
 func (l *live) queue(t *track, p []byte) bool {
-	if l.backlog.isOnDisk() {
-		return false
-	}
-	if t.skipped > 0 { // without p there would soon be another marker
-		p = append(marker(t.skipped), p...)
+	if !t.gap.isEmpty() { // without p there would soon be another marker
+		if !l.backlog.hasRoom(gapText + len(p)) {
+			return false
+		}
+		p = append(t.gap.text(), p...)
 	}
 	if !l.backlog.add(t, p) {
 		return false
 	}
-	t.skipped = 0
+	t.gap.close()
 	return true
 }
 
-// leaveOut is put's amid a surge. What comes in small pieces is no part of it,
-// such as what is said behind it. mu is held.
+// leaveOut is put's amid a surge. mu is held.
 func (l *live) leaveOut(t *track, p []byte) bool {
-	if l.whole || len(p) < chunkSize || !t.isBeside(len(p)) || !l.surge.took(len(p), l.now()) {
+	if l.whole || !t.isBeside(len(p)) || !l.surge.took(len(p), l.now()) {
 		return false
 	}
-	t.skipped += int64(len(p))
+	t.gap.add(p)
 	return true
 }
 
@@ -105,16 +104,16 @@ func (l *live) store(t *track, p []byte, log *output.Log) {
 		}
 	}
 	var stored bool
-	if t.skipped > 0 {
-		gap := marker(t.skipped)
+	if !t.gap.isEmpty() {
+		gap := t.gap.text()
 		stored = l.backlog.fix() && l.backlog.writeFrame(t.number, gap, p, len(gap)+len(p))
 	} else {
 		stored = l.backlog.store(t, p) || l.backlog.keep(t, p)
 	}
 	if stored {
-		t.skipped = 0
+		t.gap.close()
 	} else {
-		t.skipped += int64(len(p))
+		t.gap.add(p)
 	}
 	l.wake.Signal()
 }
@@ -207,7 +206,7 @@ func (l *live) await() bool {
 // came, which is all written. nil: there is none.
 func (l *live) incomplete() *track {
 	for _, t := range l.backlog.tracks {
-		if t.skipped > 0 && l.backlog.isEmpty() {
+		if !t.gap.isEmpty() && l.backlog.isEmpty() {
 			return t
 		}
 	}
@@ -221,8 +220,8 @@ func (l *live) next() (chunk, error) {
 	defer l.mu.Unlock()
 	l.backlog.begin()
 	if t := l.incomplete(); t != nil {
-		c := chunk{t, marker(t.skipped)}
-		t.skipped = 0
+		c := chunk{t, t.gap.text()}
+		t.gap.close()
 		return c, nil
 	}
 	c, part := l.backlog.next()
@@ -272,14 +271,14 @@ func (l *live) giveUp() {
 	l.backlog.close()
 }
 
-// behind returns how many bytes are not written yet, about, with those in whose
-// place a marker will be.
+// behind returns how many bytes are not written yet, about, with those that are
+// left out since.
 func (l *live) behind() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := l.backlog.behind()
 	for _, t := range l.backlog.tracks {
-		n += t.skipped
+		n += t.gap.size
 	}
 	if n == 0 && l.writing {
 		n = 1

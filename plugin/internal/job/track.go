@@ -1,7 +1,6 @@
 package job
 
 import (
-	"fmt"
 	"io"
 
 	"bashplugin/plugin/internal/output"
@@ -16,9 +15,9 @@ type track struct {
 	number byte      // of the track, for the live copy
 
 	// Guarded by live.mu.
-	log     *output.LogReader // nil: not needed yet
-	skipped int64             // bytes left out since the last that are in the backlog
-	failed  bool              // to did; only the goroutine of live changes it
+	log    *output.LogReader // nil: not needed yet
+	gap    gap               // since the last that is in the backlog
+	failed bool              // to did; only the goroutine of live changes it
 
 	// Used by whoever writes.
 	total    int64 // bytes that came
@@ -102,9 +101,4 @@ func (p *passage) read(memory []byte) []byte {
 		text = append(text, marker(lost)...)
 	}
 	return text
-}
-
-// marker stands for bytes that are not in a live copy.
-func marker(skipped int64) []byte {
-	return fmt.Appendf(nil, "\n[… %d bytes skipped …]\n", skipped)
 }
