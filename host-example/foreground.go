@@ -36,7 +36,7 @@ func (s *shell) execute(ctx context.Context, command string) error {
 	f.shut()
 	s.console.end()
 	if !whole || f.out.hasSkipped() || f.err.hasSkipped() {
-		tellWhole(s.err, result, "the output above is not complete")
+		tellWhole(s.err, result, "the output above is not complete", f.out.bytes.Load()+f.err.bytes.Load())
 	}
 	if result.Status == shared.StatusRunning {
 		fmt.Fprintf(s.err, "[job %d goes on in the background; see :check, :wait and :kill]\n", result.PID)

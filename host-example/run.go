@@ -137,7 +137,7 @@ func (r *runner) finish(ctx context.Context, result *shared.Result) (told bool) 
 	r.err.drain(ctx, quietEnd)
 	r.tellLeftover(result, left)
 	if told = r.out.hasSkipped() || r.err.hasSkipped(); told {
-		tellWhole(r.err, result, "bytes were skipped above")
+		tellWhole(r.err, result, "bytes were skipped above", r.out.bytes.Load()+r.err.bytes.Load())
 	}
 	if result.Cause == shared.CauseTimeout {
 		fmt.Fprintf(r.err, "[killed at the timeout, after %v]\n", result.Duration.Round(time.Millisecond))
@@ -178,8 +178,12 @@ func (r *runner) tellLeftover(result *shared.Result, left []shared.Process) {
 }
 
 // tellWhole says where all of an output is, the copy of which is not whole, or
-// why it is nowhere. What has neither is short: nothing of it is ever left out.
-func tellWhole(to io.Writer, result *shared.Result, what string) {
+// why it is nowhere. Of short ones nothing is ever left out. Long ones without a
+// log had no text, such as NULs.
+func tellWhole(to io.Writer, result *shared.Result, what string, size int64) {
+	if result.Stdout.Path+result.Stdout.PathError+result.Stderr.Path+result.Stderr.PathError == "" && size > shared.MaxMaxBytes {
+		fmt.Fprintf(to, "[%s]\n", what)
+	}
 	var reason string
 	for _, out := range []shared.Output{result.Stdout, result.Stderr} {
 		switch {

@@ -89,14 +89,16 @@ type ExecuteRequest struct {
 	// as the command writes them, in order and one Write at a time: one that
 	// blocks holds up the other's. With Merge, Stderr gets nothing.
 	//
-	// They never delay or fail the command. Its Result waits for the copy: up to
-	// 0.2 s for one Write, and 1 s in all. What a writer has not taken is kept
-	// within the bounds of the logs (8 MiB where none can be made), and of what
-	// a writer this slow takes in 30 s; beyond that, bytes are left out, and a
-	// line in their place says how many. So are bytes of a surge, unless the
-	// writer is a WholeOutput: of what the logs do not hold as it came (colours,
-	// binary, all past MaxLogBytes), more than 32 MiB that a writer is behind
-	// with and that come at over 250 MiB/s.
+	// They never delay or fail the command. Its Result waits for the copy, for a
+	// second at most, and not for a Write that takes over 0.1 s. What a writer has
+	// not taken is kept within the bounds of the logs (8 MiB where none can be
+	// made), and of what a writer this slow takes in 30 s; beyond that, bytes are
+	// left out, and a line in their place says how many.
+	//
+	// So are bytes of a surge: of a stream that comes at over 250 MiB/s and that
+	// its log does not hold as it came (from the first colour, carriage return or
+	// binary byte on, and past MaxLogBytes), what a writer is behind with by more
+	// than 32 MiB. A WholeOutput gets them.
 	//
 	// The copy goes on after Execute has returned for as long as the job writes
 	// or a writer is behind. A Write that returns an error ends that writer's
@@ -118,10 +120,11 @@ type OutputEnder interface {
 	EndOutput()
 }
 
-// WholeOutput is a live writer from which nothing of a surge is left out, as
-// when a file is written. That may cost the command up to half of its
-// throughput, and the disk as much as the command writes, within the bounds of
-// the logs.
+// WholeOutput is a live writer that gets all that the bounds of the logs have
+// room for, surges too, however slow it is: a file that is written. That may cost
+// the command up to two thirds of its throughput, and the disk, for a while, as
+// much as the command writes. It goes for both writers of a request. A nil Writer
+// is none.
 //
 // It is an OutputEnder that tells its Writer, if that is one.
 type WholeOutput struct{ io.Writer }

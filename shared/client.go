@@ -58,11 +58,12 @@ func newClient(broker *plugin.MuxBroker, conn *rpc.Client) *client {
 
 // Execute implements Bash.
 func (c *client) Execute(ctx context.Context, req ExecuteRequest) (*Result, error) {
-	args := executeArgs{Call: c.next.Add(1), Request: req, Stdout: req.Stdout != nil, Stderr: req.Stderr != nil, Over: ctx.Err() != nil}
-	args.Whole = isWhole(req.Stdout) || isWhole(req.Stderr)
+	stdout, wholeOut := bareWriter(req.Stdout)
+	stderr, wholeErr := bareWriter(req.Stderr)
+	args := executeArgs{Call: c.next.Add(1), Request: req, Stdout: stdout != nil, Stderr: stderr != nil, Whole: wholeOut || wholeErr, Over: ctx.Err() != nil}
 	args.Request.Stdout, args.Request.Stderr = nil, nil
 	args.Request.Env = slices.Clone(req.Env) // the caller's own once this has returned
-	live := receiveLive(c.broker, req.Stdout, req.Stderr)
+	live := receiveLive(c.broker, stdout, stderr)
 	if live != nil {
 		args.Live = live.id
 	}

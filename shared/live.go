@@ -185,7 +185,7 @@ func (w *frameWriter) EndOutput() { w.ended.Do(w.live.release) }
 const (
 	liveLook    = 50 * time.Millisecond
 	liveWrites  = 20  // at which writers were busy; one that is stuck from one to the next ends it
-	liveSlow    = 4   // the same in a row that found them writing: nothing but they is waited for
+	liveSlow    = 4   // in a row that found them writing: they are what takes the time
 	liveArrives = 200 // at which they had nothing to do: the rest is under way
 	liveFails   = 2   // the same where the call has failed
 	liveStop    = time.Second
@@ -251,9 +251,18 @@ func hangUp(conn net.Conn) {
 	conn.Close()
 }
 
-func isWhole(w io.Writer) bool {
-	_, whole := w.(WholeOutput)
-	return whole
+// bareWriter returns the writer itself, and whether it was in a WholeOutput.
+func bareWriter(w io.Writer) (_ io.Writer, whole bool) {
+	for {
+		switch of := w.(type) {
+		case WholeOutput:
+			w, whole = of.Writer, true
+		case *WholeOutput:
+			w, whole = of.Writer, true
+		default:
+			return w, whole
+		}
+	}
 }
 
 // tellEnd tells a writer once, even where it is both.
@@ -268,15 +277,7 @@ func tellEnd(stdout, stderr io.Writer) {
 
 func isSame(a, b io.Writer) (same bool) {
 	defer func() { _ = recover() }() // of types that cannot be compared
-	return bare(a) == bare(b)
-}
-
-// bare returns the writer itself.
-func bare(w io.Writer) io.Writer {
-	if whole, ok := w.(WholeOutput); ok {
-		return bare(whole.Writer)
-	}
-	return w
+	return a == b
 }
 
 func (l *liveReceiver) copy(conn io.Reader, writers map[byte]io.Writer) error {
@@ -353,8 +354,7 @@ func (l *liveReceiver) settle(arrives int) {
 	look := time.NewTicker(liveLook)
 	defer look.Stop()
 	var before int64
-	var writing bool
-	for busy, slow, idle := 0, 0, 0; busy < liveWrites && slow < liveSlow && idle < arrives; {
+	for p := (patience{idle: arrives}); !p.isOver(); {
 		select {
 		case <-l.done:
 			return
@@ -362,18 +362,33 @@ func (l *liveReceiver) settle(arrives int) {
 			return
 		case <-look.C:
 		}
-		was, wrote := writing, l.writes.Load() > before
-		before, writing = l.writes.Load(), len(l.turn) > 0
-		if was && writing && !wrote {
-			return
-		}
-		if slow++; !writing {
-			slow = 0
-		}
-		if wrote || writing {
-			busy++
-		} else {
-			idle++
-		}
+		after := l.writes.Load()
+		p.look(after > before, len(l.turn) > 0)
+		before = after
 	}
+}
+
+// patience is what settle has for writers. It is over after so many looks.
+type patience struct {
+	busy, slow, idle int // slow in a row, idle ones from those that there may be down
+	writing, stuck   bool
+}
+
+// look takes note of whether a write has ended since the last look, and whether
+// one is under way.
+func (p *patience) look(wrote, writing bool) {
+	p.stuck = p.writing && writing && !wrote
+	p.writing = writing
+	if p.slow++; !writing {
+		p.slow = 0
+	}
+	if wrote || writing {
+		p.busy++
+	} else {
+		p.idle--
+	}
+}
+
+func (p *patience) isOver() bool {
+	return p.stuck || p.busy >= liveWrites || p.slow >= liveSlow || p.idle <= 0
 }

@@ -89,7 +89,11 @@ func TestAWholeOutputIsOneOnTheOtherSide(t *testing.T) {
 	c := connect(t, &Plugin{Impl: scripted{execute: func(_ context.Context, req ExecuteRequest) (*Result, error) {
 		_, whole := req.Stdout.(WholeOutput)
 		fmt.Fprint(req.Stdout, whole)
-		req.Stdout.(OutputEnder).EndOutput()
+		for _, w := range []io.Writer{req.Stdout, req.Stderr} {
+			if w != nil {
+				w.(OutputEnder).EndOutput()
+			}
+		}
 		return &Result{PID: 1}, nil
 	}}})
 	w := newEnding()
@@ -97,13 +101,19 @@ func TestAWholeOutputIsOneOnTheOtherSide(t *testing.T) {
 	require.NoError(t, err)
 	w.await(t)
 	assert.Equal(t, "false", w.String())
-	w = newEnding() // panics the second time that it is told
-	_, err = c.Execute(t.Context(), ExecuteRequest{Stdout: WholeOutput{w}, Stderr: w})
-	require.NoError(t, err)
-	w.await(t)
-	assert.Equal(t, "true", w.String())
-	_, err = c.Execute(t.Context(), ExecuteRequest{Stdout: WholeOutput{io.Discard}})
-	require.NoError(t, err, "one that need not be told")
+	for _, whole := range []func(io.Writer) io.Writer{
+		func(w io.Writer) io.Writer { return WholeOutput{w} },
+		func(w io.Writer) io.Writer { return &WholeOutput{w} },
+		func(w io.Writer) io.Writer { return WholeOutput{WholeOutput{w}} },
+	} {
+		w = newEnding() // panics the second time that it is told
+		_, err = c.Execute(t.Context(), ExecuteRequest{Stdout: whole(w), Stderr: w})
+		require.NoError(t, err)
+		w.await(t)
+		assert.Equal(t, "true", w.String())
+	}
+	_, err = c.Execute(t.Context(), ExecuteRequest{Stdout: WholeOutput{io.Discard}, Stderr: WholeOutput{}})
+	require.NoError(t, err, "one that need not be told, and none")
 }
 
 func TestALiveWriterIsToldOfTheEndOfTheConnection(t *testing.T) {
@@ -237,31 +247,33 @@ func TestAResultWaitsForOutputThatIsUnderWay(t *testing.T) {
 	<-settled
 }
 
-// A writer that does nothing but write is slow, and the Result does not wait long
-// for it; one that is between two writes at times is quicker than what comes.
-func TestAResultWaitsLessForASlowWriter(t *testing.T) {
-	t.Parallel()
-	receiver := func() (l *liveReceiver, settled chan struct{}) {
-		l, settled = newLiveReceiver(0), make(chan struct{})
-		go func() {
-			l.settle(liveArrives)
-			close(settled)
-		}()
-		go func() {
-			for !isClosed(settled) {
-				l.writes.Add(1)
-				time.Sleep(liveLook / 10)
+// Of writers that are quick, slow, stuck, or have nothing to do.
+func TestPatienceWithWriters(t *testing.T) {
+	for name, test := range map[string]struct {
+		wrote, writing bool
+		looks          int
+	}{
+		"quick": {true, false, liveWrites},
+		"slow":  {true, true, liveSlow},
+		"stuck": {false, true, 2},
+		"idle":  {false, false, liveArrives},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := patience{idle: liveArrives}
+			for range test.looks - 1 {
+				p.look(test.wrote, test.writing)
 			}
-		}()
-		return l, settled
+			assert.False(t, p.isOver())
+			p.look(test.wrote, test.writing)
+			assert.True(t, p.isOver())
+		})
 	}
-	quick, settled := receiver()
-	slow, slowSettled := receiver()
-	slow.turn <- struct{}{}
-	<-slowSettled
-	assert.False(t, isClosed(settled))
-	close(quick.returned)
-	<-settled
+	p := patience{idle: liveArrives}
+	for range liveWrites/2 - 1 { // quick, if found writing at times
+		p.look(true, true)
+		p.look(true, false)
+	}
+	assert.False(t, p.isOver())
 }
 
 // Both sides number streams, and streams of both wait at the plugin at once.

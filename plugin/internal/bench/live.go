@@ -95,7 +95,7 @@ func liveCost(command string, maxLogBytes int64, whole bool, text func(*bench, i
 		if err != nil {
 			return "", false, err
 		}
-		if whole && w.bytes != all.bytes {
+		if whole && w.bytes != all.bytes || w.bytes < min(all.bytes, 32<<20) { // of which nothing is left out
 			return "", false, fmt.Errorf("%d bytes of %d came", w.bytes, all.bytes)
 		}
 		ratio := float64(m[2]) / float64(m[0])

@@ -2,6 +2,7 @@ package job
 
 import (
 	"encoding/binary"
+	"math"
 	"time"
 
 	"bashplugin/plugin/internal/output"
@@ -40,6 +41,7 @@ type chunk struct {
 // All but read needs live's mu.
 type backlog struct {
 	tracks [2]*track
+	whole  bool // nothing is left out that the disk can hold
 
 	queue []chunk
 	size  int  // memory of queue
@@ -93,7 +95,9 @@ func (b *backlog) hasRoom(n int) bool {
 }
 
 // add takes a copy of p into memory, if there is room.
-func (b *backlog) add(t *track, p []byte) bool { return !b.isOnDisk() && b.queueUp(t, p, liveBacklog) }
+func (b *backlog) add(t *track, p []byte) bool {
+	return b.hasRoom(len(p)) && b.queueUp(t, p, liveBacklog)
+}
 
 // keep has p, which store did not take, wait in memory after all where nothing
 // is on disk, with what store holds there.
@@ -182,6 +186,9 @@ func (b *backlog) passRest() {
 
 // room returns how much may wait in the spool.
 func (b *backlog) room() int64 {
+	if b.whole {
+		return math.MaxInt64
+	}
 	spent := trustTime + b.spent
 	if !b.since.IsZero() {
 		spent += time.Since(b.since)

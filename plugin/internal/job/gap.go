@@ -29,7 +29,7 @@ func (g *gap) add(p []byte) {
 func (g *gap) text() []byte {
 	end := g.end
 	if g.size == int64(len(end)) {
-		return bytes.Clone(end)
+		return end
 	}
 	if _, after, found := bytes.Cut(end, []byte("\n")); found && len(after) > 0 {
 		end = after
@@ -37,7 +37,7 @@ func (g *gap) text() []byte {
 	return append(marker(g.size-int64(len(end))), end...)
 }
 
-func (g *gap) close() { g.size, g.end = 0, g.end[:0] }
+func (g *gap) close() { *g = gap{} }
 
 // marker stands for bytes that are not in a live copy.
 func marker(skipped int64) []byte {

@@ -13,7 +13,7 @@ import (
 
 const (
 	liveStall = 100 * time.Millisecond // how long settle waits for one write
-	liveWait  = time.Second            // and for all of them
+	liveWait  = 800 * time.Millisecond // and for all of them
 	liveMost  = 16 << 20               // settle does not wait for more than this
 )
 
@@ -23,14 +23,12 @@ const (
 type live struct {
 	floods *Floods
 	now    func() time.Time
-	whole  bool          // nothing is left out of a surge
 	done   chan struct{} // the goroutine has ended
 	moved  chan struct{} // after each write
 
 	mu      sync.Mutex // guards what follows
 	wake    *sync.Cond
 	backlog backlog
-	surge   surge
 	writing bool // a chunk is with its writer
 	ended   bool // nothing more comes, or is wanted
 }
@@ -38,8 +36,8 @@ type live struct {
 // newLive begins a copy.
 func newLive(floods *Floods, spool *output.Spool, stdout, stderr *track) *live {
 	l := &live{
-		floods: floods, now: time.Now, whole: isWhole(stdout.to) || isWhole(stderr.to), done: make(chan struct{}), moved: make(chan struct{}, 1),
-		backlog: backlog{spool: spool, tracks: [2]*track{stdout, stderr}},
+		floods: floods, now: time.Now, done: make(chan struct{}), moved: make(chan struct{}, 1),
+		backlog: backlog{spool: spool, tracks: [2]*track{stdout, stderr}, whole: isWhole(stdout.to) || isWhole(stderr.to)},
 	}
 	l.wake = sync.NewCond(&l.mu)
 	go l.run()
@@ -83,7 +81,7 @@ func (l *live) queue(t *track, p []byte) bool {
 
 // leaveOut is put's amid a surge. mu is held.
 func (l *live) leaveOut(t *track, p []byte) bool {
-	if l.whole || !t.isBeside(len(p)) || !l.surge.took(len(p), l.now()) {
+	if l.backlog.whole || !t.isBeside(len(p)) || !t.surge.took(len(p), l.now()) {
 		return false
 	}
 	t.gap.add(p)
@@ -157,11 +155,11 @@ func (l *live) run() {
 		if !l.write(c) {
 			return // nobody wants more
 		}
-		more, surge := l.wrote(c)
+		more, surging := l.wrote(c)
 		bytes += len(c.text)
 		work += time.Since(start)
 		if more && bytes >= bufferSize {
-			follower.makeWay(work, surge)
+			follower.makeWay(work, surging)
 			bytes, work = 0, 0
 		}
 	}
@@ -249,7 +247,7 @@ func (l *live) nextFrame() (chunk, error) {
 
 // wrote reports whether more may come, for which there is a disk to wait on, and
 // whether there is a surge.
-func (l *live) wrote(c chunk) (more, surge bool) {
+func (l *live) wrote(c chunk) (more, surging bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.writing = false
@@ -261,7 +259,10 @@ func (l *live) wrote(c chunk) (more, surge bool) {
 	case l.moved <- struct{}{}:
 	default:
 	}
-	return !l.ended && !l.backlog.alone, l.surge.isPast(l.now())
+	for _, t := range l.backlog.tracks {
+		surging = surging || t.surge.isPast(l.now())
+	}
+	return !l.ended && !l.backlog.alone, surging
 }
 
 func (l *live) giveUp() {

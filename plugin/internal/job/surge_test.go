@@ -3,6 +3,7 @@ package job
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,41 @@ func TestLiveLeavesNoTextOutOfASurge(t *testing.T) {
 	rest, n := skipped(t, w.String())
 	assert.Equal(t, 4*surgeFree, len(rest)+n)
 	assert.InDelta(t, surgeFree, n, 4*liveBacklog)
+}
+
+// What surges is one stream's affair.
+func TestLiveLeavesOutNothingOfAnotherStream(t *testing.T) {
+	for name, text := range map[string][]byte{"text": lines(4 * remainder), "binary": noise(4 * remainder)} {
+		t.Run(name, func(t *testing.T) {
+			w := newStuck()
+			errs := new(bytes.Buffer)
+			c := surging(t, w, 0)
+			c.stderr.to = errs
+			half := len(text) / 2
+			for part := range slices.Chunk(text[:half], chunkSize) { // the copy keeps up
+				write(c.stderr, part)
+				for c.behind() > 0 {
+					<-c.moved
+				}
+			}
+			c.flood(noise(2 * surgeFree))
+			write(c.stderr, text[half:])
+			c.finish(w.gate)
+			assert.Contains(t, w.String(), "bytes skipped")
+			assert.True(t, bytes.Equal(text, errs.Bytes()))
+		})
+	}
+}
+
+// A quick reader's copy waits for the end of a flood, too.
+func TestLiveIsNotBoundedForWhatIsRepeatedInAWholeOutput(t *testing.T) {
+	w := newStuck()
+	c := newCopied(t, output.LogsConfig{}, shared.WholeOutput{Writer: w}, nil)
+	c.backlog.spent = time.Hour
+	text := make([]byte, 4*spoolBacklog)
+	c.flood(text)
+	c.finish(w.gate)
+	assert.True(t, bytes.Equal(text, w.Bytes()))
 }
 
 func TestLiveLeavesNothingOutForAWholeOutput(t *testing.T) {

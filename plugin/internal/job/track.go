@@ -17,7 +17,8 @@ type track struct {
 	// Guarded by live.mu.
 	log    *output.LogReader // nil: not needed yet
 	gap    gap               // since the last that is in the backlog
-	failed bool              // to did; only the goroutine of live changes it
+	surge  surge
+	failed bool // to did; only the goroutine of live changes it
 
 	// Used by whoever writes.
 	total    int64 // bytes that came
@@ -54,8 +55,8 @@ func (t *track) write(p []byte) (free <-chan struct{}) {
 	return nil
 }
 
-// isBeside reports whether the last n bytes that came will not be in the log as
-// they came, nor what came just before.
+// isBeside reports whether what came before the last n bytes is not in the log as
+// it came, as far as is known: while the copy keeps up, nobody looks.
 func (t *track) isBeside(n int) bool { return t.total-int64(n)-t.verbatim > remainder }
 
 // pause says that no more is expected at once.
