@@ -260,6 +260,16 @@ func TestRunSaysWhereTheWholeOutputIs(t *testing.T) {
 	assert.Empty(t, host(t, "run", `printf '\n[… 5 bytes skipped …]\n'`).stderr, "a Result holds it all")
 }
 
+// NULs have neither text nor a log.
+func TestTellWholeWithoutALog(t *testing.T) {
+	t.Parallel()
+	for size, want := range map[int64]string{10: "", 2 << 20: "[bytes were skipped above]\n"} {
+		var out strings.Builder
+		tellWhole(&out, new(shared.Result), "bytes were skipped above", size)
+		assert.Equal(t, want, out.String())
+	}
+}
+
 func TestRunLeavesNothingOut(t *testing.T) {
 	t.Parallel()
 	const size = 150_000_000

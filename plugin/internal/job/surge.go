@@ -2,9 +2,9 @@ package job
 
 import "time"
 
-// surge tells output of a track that comes faster than a copy of it can be kept on disk at
-// less than a tenth of the command's throughput: floods of colours or of binary,
-// and of any kind once the log has reached its bound.
+// surge tells output of a track that comes faster than a copy of it can be kept
+// on disk at less than a tenth of the command's throughput: floods of colours or
+// of binary, and of any kind once the log has reached its bound.
 type surge struct {
 	since time.Time // when the step began
 	bytes int       // of the step
