@@ -60,7 +60,7 @@ func newClient(broker *plugin.MuxBroker, conn *rpc.Client) *client {
 func (c *client) Execute(ctx context.Context, req ExecuteRequest) (*Result, error) {
 	stdout, wholeOut := bareWriter(req.Stdout)
 	stderr, wholeErr := bareWriter(req.Stderr)
-	args := executeArgs{Call: c.next.Add(1), Request: req, Stdout: stdout != nil, Stderr: stderr != nil, Whole: wholeOut || wholeErr, Over: ctx.Err() != nil}
+	args := executeArgs{Call: c.next.Add(1), Request: req, Stdout: stdout != nil, Stderr: stderr != nil, Partial: !wholeOut && !wholeErr, Over: ctx.Err() != nil}
 	args.Request.Stdout, args.Request.Stderr = nil, nil
 	args.Request.Env = slices.Clone(req.Env) // the caller's own once this has returned
 	live := receiveLive(c.broker, stdout, stderr)

@@ -173,6 +173,7 @@ func TestTheOutputOfACommandThatIsOverEnds(t *testing.T) {
 func TestLiveOutputWaitsForAHostThatComesLate(t *testing.T) {
 	t.Parallel()
 	c := connect(t, &Plugin{Impl: scripted{execute: func(_ context.Context, req ExecuteRequest) (*Result, error) {
+		assert.IsType(t, WholeOutput{}, req.Stdout, "for a host that knows of nothing else")
 		go func() {
 			_, _ = io.WriteString(req.Stdout, "hello")
 			req.Stdout.(OutputEnder).EndOutput()

@@ -66,10 +66,10 @@ func (s *server) Execute(args executeArgs, r *reply) error {
 		live := acceptLive(s.broker, args.Live, s.calls.hasEnded)
 		defer func() { live.returned(result) }()
 		if args.Stdout {
-			req.Stdout = live.writer(toStdout, args.Whole)
+			req.Stdout = live.writer(toStdout, !args.Partial)
 		}
 		if args.Stderr {
-			req.Stderr = live.writer(toStderr, args.Whole)
+			req.Stderr = live.writer(toStderr, !args.Partial)
 		}
 	}
 	if args.Over {

@@ -28,7 +28,7 @@ type executeArgs = struct {
 	Request        ExecuteRequest
 	Live           uint32
 	Stdout, Stderr bool // whether the request has that writer
-	Whole          bool // whether one of them is a WholeOutput
+	Partial        bool // whether neither is a WholeOutput; hosts that do not know of these get all
 	Over           bool // whether the context was over before the call
 }
 
