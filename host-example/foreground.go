@@ -21,7 +21,7 @@ func (s *shell) execute(ctx context.Context, command string) error {
 	defer s.console.end()
 	started, err := s.client.Execute(ctx, shared.ExecuteRequest{
 		Command: command, Mode: shared.ModeBackground, Dir: s.dir, Merge: s.merge,
-		Stdout: shared.WholeOutput{Writer: f.out}, Stderr: shared.WholeOutput{Writer: f.err},
+		Stdout: f.out, Stderr: f.err,
 	})
 	if err != nil {
 		return err

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"bashplugin/shared"
 )
 
 // oneStream reports whether stdout and stderr go to the same place, as with a
@@ -40,8 +38,6 @@ type outlet struct {
 	err     error      // of the first write that failed
 	skipped skipWatch
 }
-
-var _ shared.OutputEnder = (*outlet)(nil)
 
 func newOutlet(to io.Writer, failed func(error)) *outlet {
 	return &outlet{to: to, failed: failed, ended: make(chan struct{}), moved: make(chan struct{}, 1)}

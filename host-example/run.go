@@ -91,7 +91,7 @@ func (r *runner) json(ctx context.Context, req shared.ExecuteRequest) (int, erro
 
 // run copies the output as it comes, of a job too, until it ends.
 func (r *runner) run(ctx context.Context, req shared.ExecuteRequest) (int, error) {
-	req.Stdout, req.Stderr = shared.WholeOutput{Writer: r.out}, shared.WholeOutput{Writer: r.err}
+	req.Stdout, req.Stderr, req.Lossless = r.out, r.err, true
 	result, err := r.client.Execute(ctx, req)
 	detached := err == nil && result.Status == shared.StatusRunning
 	if detached {

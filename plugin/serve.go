@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -112,8 +111,6 @@ func (s *session) open(f *flags, host int) error {
 		Logs:    f.logs,
 		Logger:  s.log,
 		Record:  record,
-
-		Processors: runtime.GOMAXPROCS(0),
 	})
 	return err
 }

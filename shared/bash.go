@@ -41,30 +41,9 @@ type Bash interface {
 	Kill(ctx context.Context, req KillRequest) (*Result, error)
 }
 
-// Mode says how long Execute waits and what happens at the timeout. Any other
-// value is invalid.
-type Mode string
-
-// The modes. The zero value means ModeDetach.
-const (
-	// ModeDetach waits; at Timeout the command goes on as a background job,
-	// which has none.
-	ModeDetach Mode = "detach"
-	// ModeTerminate waits; at Timeout the command is killed: by SIGTERM, and
-	// half a second later by SIGKILL.
-	ModeTerminate Mode = "terminate"
-	// ModeBackground does not wait; at Timeout, if any, the command is killed as
-	// in ModeTerminate. The Result shows no output of a command that runs: Check does.
-	ModeBackground Mode = "background"
-	// ModeAuto is ModeTerminate, but a development command (npm, go, make,
-	// docker, pytest, …) that has run for 2 s and has written output becomes a
-	// background job without a timeout.
-	ModeAuto Mode = "auto"
-)
-
 // Defaults and bounds of requests.
 const (
-	DefaultTimeout  = 120 * time.Second // ExecuteRequest.Timeout, but for ModeBackground
+	DefaultTimeout  = 120 * time.Second // ExecuteRequest.Timeout, except in ModeBackground
 	DefaultMaxLines = 2000              // Limits.MaxLines
 	DefaultMaxBytes = 50 << 10          // Limits.MaxBytes
 	MaxMaxBytes     = 1 << 20           // the largest Limits.MaxBytes
@@ -79,61 +58,29 @@ const AllJobs = -1
 type ExecuteRequest struct {
 	Command string        // passed unchanged to bash -c (from 128 KiB on to its eval, which leaves REPLY unset); at most MaxCommandBytes, no NUL byte
 	Mode    Mode          // "": ModeDetach
-	Timeout time.Duration // 0: DefaultTimeout (ModeBackground: none)
+	Timeout time.Duration // 0: the mode's DefaultTimeout
 	Dir     string        // "": the session's directory, even where that was removed; a relative path starts there
 	Env     []string      // KEY=VALUE, over the session's environment and the tool's own settings: TERM=dumb, no pagers, editors and prompts, unbuffered Python; an entry without =, or with a NUL byte, is invalid
 	Merge   bool          // stderr into stdout through one pipe, in the order written
 	Limits  Limits
 
-	// Stdout and Stderr, where not nil, receive a live copy of the raw bytes
-	// as the command writes them, in order and one Write at a time: one that
-	// blocks holds up the other's. With Merge, Stderr gets nothing.
+	// Stdout and Stderr, where not nil, receive a live copy of the raw bytes as
+	// the command writes them, in order, by one Write at a time: a Write that
+	// blocks holds up the other writer too. With Merge, Stderr gets nothing.
 	//
-	// They never delay or fail the command. Its Result waits for the copy, for a
-	// second at most, and not for a Write that takes over 0.1 s. What a writer has
-	// not taken is kept within the bounds of the logs (8 MiB where none can be
-	// made), and of what a writer this slow takes in 30 s; beyond that, bytes are
-	// left out, and a line in their place says how many.
-	//
-	// So are bytes of a surge: of a stream that comes at over 250 MiB/s and that
-	// its log does not hold as it came (from the first colour, carriage return or
-	// binary byte on, and past MaxLogBytes), what a writer is behind with by more
-	// than 32 MiB. A WholeOutput gets them.
-	//
-	// The copy goes on after Execute has returned for as long as the job writes
-	// or a writer is behind. A Write that returns an error ends that writer's
-	// copy. A writer that is an OutputEnder is told of the end. Where Execute
-	// fails, nothing is written once it has returned, but by a Write that takes
-	// over a second.
+	// Each writer has a buffer of 8 MiB. A slow writer never delays the command:
+	// a writer that falls further behind misses bytes, a line in their place says
+	// how many, and so does Output.LiveSkipped. Execute waits at most 1 s for
+	// writers to take the rest. The copy of a job goes on after Execute has
+	// returned. A Write that returns an error ends that writer's copy. Where
+	// Execute fails, no Write begins after it has returned.
 	Stdout, Stderr io.Writer
-}
 
-// OutputEnder is a live writer that wants to know when nothing more comes.
-// Execute may return before: its Result does not wait for a slow writer. Where
-// Execute fails, nobody is told.
-//
-// The writers that a plugin hands to its implementation are OutputEnders, each
-// Write of which waits for a host that is behind. The implementation calls
-// EndOutput once it writes no more. Where a command that is over has written
-// nothing for 5 to 10 s, the plugin does.
-type OutputEnder interface {
-	EndOutput()
-}
-
-// WholeOutput is a live writer that gets all that the bounds of the logs have
-// room for, surges too, however slow it is: a file that is written. That may cost
-// the command up to two thirds of its throughput, and the disk, for a while, as
-// much as the command writes. It goes for both writers of a request. A nil Writer
-// is none.
-//
-// It is an OutputEnder that tells its Writer, if that is one.
-type WholeOutput struct{ io.Writer }
-
-// EndOutput implements OutputEnder.
-func (w WholeOutput) EndOutput() {
-	if ender, ok := w.Writer.(OutputEnder); ok {
-		ender.EndOutput()
-	}
+	// Lossless makes the command wait for a slow writer instead of skipping
+	// bytes, as with os/exec. Execute waits until the writers have everything, at
+	// most until Timeout or the end of its context. What a job writes after
+	// Execute has returned is copied as without Lossless.
+	Lossless bool
 }
 
 // Limits bound the output in one Result, each stream by itself.
@@ -209,6 +156,9 @@ type Result struct {
 	Jobs           []Result      // AllJobs only, without output; nothing else is set then
 }
 
+// isOver reports whether nothing of the command runs any more.
+func isOver(r *Result) bool { return r.Status != StatusRunning && len(r.Leftover) == 0 }
+
 // Process is a process that a command left running.
 type Process struct {
 	PID     int
@@ -230,4 +180,6 @@ type Output struct {
 
 	Path      string // log with the whole stream so far, as a job has from the start; "" where Content is all there was
 	PathError string // why that log is incomplete; "" where it is not
+
+	LiveSkipped int64 // bytes that the live writer of this stream missed so far
 }

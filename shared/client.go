@@ -1,9 +1,10 @@
 package shared
 
 import (
+	"cmp"
 	"context"
+	"io"
 	"math"
-	"net"
 	"net/rpc"
 	"slices"
 	"sync/atomic"
@@ -21,66 +22,67 @@ const (
 	// take stoppedPatience.
 	answerPatience  = 20 * time.Second
 	stoppedPatience = 3 * time.Second
-	// suspended is how late a timer is only where this process was stopped
-	// itself: the plugin may have answered, and gets its time again.
-	suspended = 1 * time.Second
+	// resumePatience is for a host that was stopped itself: the answer has come
+	// meanwhile and needs a moment to be read.
+	resumePatience = time.Second
 )
 
 // client is the host's side of one connection: a Bash whose calls travel.
 type client struct {
-	broker   *plugin.MuxBroker
-	conn     *rpc.Client
-	lifeline atomic.Pointer[net.Conn] // held open until the connection ends
-	next     atomic.Uint64            // number of the last call
-	stopped  func() bool              // tells of the plugin's process; nil: nothing does
-	held     bool                     // the plugin may be under a debugger: an answer may take any time
+	broker  *plugin.MuxBroker
+	conn    *rpc.Client
+	next    atomic.Uint64 // number of the last call
+	stopped func() bool   // reports whether the plugin's process is stopped; nil: unknown
+	held    bool          // the plugin may be under a debugger: an answer may take any time
 }
 
 var _ Bash = (*client)(nil)
 
 func newClient(broker *plugin.MuxBroker, conn *rpc.Client) *client {
-	c := &client{broker: broker, conn: conn}
+	go holdLifeline(broker, conn)
+	return &client{broker: broker, conn: conn}
+}
+
+// holdLifeline holds a stream for as long as this host lives, so that the plugin
+// sees its end.
+func holdLifeline(broker *plugin.MuxBroker, conn *rpc.Client) {
 	id := broker.NextId()
-	go func() {
-		var r openReply
-		if conn.Call("Plugin.Open", openArgs{id}, &r) != nil || r.Told { // an implementation may do without
+	conn.Go("Plugin.Open", id, new(nothing), nil)
+	for range 2 { // the broker gives up after 5 s, for which this process may have been stopped
+		if line, err := broker.Accept(id); err == nil {
+			_, _ = io.Copy(io.Discard, line) // until the connection ends
+			line.Close()
 			return
 		}
-		for range 2 { // this process may be stopped for a while
-			if line, err := broker.Accept(id); err == nil {
-				c.lifeline.Store(&line)
-				return
-			}
-		}
-	}()
-	return c
+	}
 }
 
 // Execute implements Bash.
 func (c *client) Execute(ctx context.Context, req ExecuteRequest) (*Result, error) {
-	stdout, wholeOut := bareWriter(req.Stdout)
-	stderr, wholeErr := bareWriter(req.Stderr)
-	args := executeArgs{Call: c.next.Add(1), Request: req, Stdout: stdout != nil, Stderr: stderr != nil, Partial: !wholeOut && !wholeErr, Over: ctx.Err() != nil}
+	started := time.Now()
+	args := executeArgs{Call: c.next.Add(1), Request: req, Stdout: req.Stdout != nil, Stderr: req.Stderr != nil, Over: ctx.Err() != nil}
 	args.Request.Stdout, args.Request.Stderr = nil, nil
 	args.Request.Env = slices.Clone(req.Env) // the caller's own once this has returned
-	live := receiveLive(c.broker, stdout, stderr)
+	live := receiveLive(c.broker, req.Stdout, req.Stderr)
 	if live != nil {
 		args.Live = live.id
 	}
-	result, err := c.ask(ctx, "Plugin.Execute", args.Call, args, executeBound(req))
-	switch {
-	case live == nil:
-	case err != nil:
-		live.callReturned(err)
-		live.settle(liveFails)
-		live.stop()
-	default:
-		live.callReturned(nil)
-		if result.Status != StatusRunning && len(result.Leftover) == 0 {
-			live.settle(liveArrives)
-		}
+	timeout := cmp.Or(req.Timeout, req.Mode.DefaultTimeout())
+	answer := timeout
+	if !req.Mode.Waits() {
+		answer = 0
 	}
-	return result, err
+	result, err := c.ask(ctx, "Plugin.Execute", args.Call, args, bound{answer: answer})
+	if err != nil {
+		live.stop()
+		return nil, err
+	}
+	rest := liveRest
+	if req.Lossless && isOver(result) {
+		rest = max(rest, timeout-time.Since(started))
+	}
+	live.wait(ctx, rest)
+	return result, nil
 }
 
 // Check implements Bash.
@@ -92,7 +94,7 @@ func (c *client) Check(ctx context.Context, req CheckRequest) (*Result, error) {
 // Kill implements Bash.
 func (c *client) Kill(ctx context.Context, req KillRequest) (*Result, error) {
 	call := c.next.Add(1)
-	grace := max(req.Grace, DefaultGrace)
+	grace := max(0, cmp.Or(req.Grace, DefaultGrace))
 	return c.ask(ctx, "Plugin.Kill", call, killArgs{call, req}, bound{answer: grace, cancel: grace})
 }
 
@@ -106,16 +108,6 @@ func (c *client) close(ctx context.Context) error {
 type bound struct {
 	answer time.Duration
 	cancel time.Duration // from the end of the context on
-}
-
-func executeBound(req ExecuteRequest) bound {
-	switch {
-	case req.Mode == ModeBackground:
-		return bound{}
-	case req.Timeout == 0:
-		return bound{answer: DefaultTimeout}
-	}
-	return bound{answer: req.Timeout}
 }
 
 // ask makes a call that is answered with a Result.
@@ -137,11 +129,6 @@ func (c *client) call(ctx context.Context, method string, number uint64, args an
 		failed = c.conn.Call(method, args, r)
 	}()
 	if err := c.await(ctx, done, number, most); err != nil {
-		go func() {
-			if <-done; failed == nil {
-				c.discard(r)
-			}
-		}()
 		return nil, err
 	}
 	switch {
@@ -149,46 +136,19 @@ func (c *client) call(ctx context.Context, method string, number uint64, args an
 		return nil, callError(failed)
 	case r.Err != nil:
 		return nil, r.Err
-	case r.Bulk != 0:
-		return c.fetch(ctx, number, r.Bulk)
 	}
 	return r.Result, nil
 }
 
-// discard takes what a reply that nobody waits for any more refers to: the plugin
-// would keep it.
-func (c *client) discard(r *reply) {
-	if r.Bulk != 0 {
-		_, _ = fetchBulk(c.broker, r.Bulk)
-	}
-}
-
-// fetch gets the Result that a call has left on a stream.
-func (c *client) fetch(ctx context.Context, number uint64, id uint32) (*Result, error) {
-	var result *Result
-	var err error
-	fetched := make(chan struct{})
-	go func() {
-		defer close(fetched)
-		result, err = fetchBulk(c.broker, id)
-	}()
-	if err := c.await(ctx, fetched, number, bound{}); err != nil {
-		return nil, err
-	}
-	return result, err
-}
-
-// await waits for done, by which a call with a number goes on. It returns an
-// error where the plugin does not get there.
+// await waits for done, the end of the call with this number. It returns an
+// error where the plugin does not answer.
 func (c *client) await(ctx context.Context, done <-chan struct{}, number uint64, most bound) error {
 	const longest = math.MaxInt64 - answerPatience
 	answer := min(max(most.answer, 0), longest)
 	if c.held {
 		answer = longest
 	}
-	due := time.Now().Add(answer + answerPatience)
-	overdue, late := time.NewTimer(answer+answerPatience), time.NewTimer(answer+stoppedPatience)
-	defer overdue.Stop()
+	late, steps := time.NewTimer(answer+stoppedPatience), []time.Duration{answerPatience - stoppedPatience, resumePatience}
 	defer late.Stop()
 	over := ctx.Done()
 	var patience <-chan time.Time
@@ -204,19 +164,15 @@ func (c *client) await(ctx context.Context, done <-chan struct{}, number uint64,
 		case <-patience:
 			return ctx.Err()
 		case <-late.C:
+			isStopped := c.stopped != nil && c.stopped()
 			switch {
-			case c.stopped == nil || !c.stopped():
-			case ctx.Err() != nil: // it may go on, for others
+			case isStopped && ctx.Err() != nil: // the plugin may go on, for other calls
 				return ctx.Err()
-			default:
+			case isStopped || len(steps) == 0:
 				return errOverdue()
 			}
-		case <-overdue.C:
-			if time.Since(due) < suspended {
-				return errOverdue()
-			}
-			due = time.Now().Add(answerPatience)
-			overdue.Reset(answerPatience)
+			late.Reset(steps[0])
+			steps = steps[1:]
 		}
 	}
 }

@@ -151,9 +151,6 @@ func TestServingAConnectionToItsEnd(t *testing.T) {
 	_, err = protocol.Dispense(PluginName) // as after a first try that took too long
 	require.NoError(t, err)
 	c := bash.(*client)
-	var r openReply
-	require.NoError(t, c.conn.Call("Plugin.Open", openArgs{c.broker.NextId()}, &r))
-	assert.True(t, r.Told)
 	go func() { _, _ = c.Execute(context.Background(), ExecuteRequest{}) }()
 	<-began
 	assert.False(t, isClosed(gone))

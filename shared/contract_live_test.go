@@ -3,10 +3,8 @@ package shared_test
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -108,14 +106,6 @@ func TestLiveOutputGoesOnWithLeftovers(t *testing.T) {
 	stdout.await(t, "late\n")
 }
 
-func TestLiveOutputOfAFloodIsComplete(t *testing.T) {
-	t.Parallel()
-	var stdout recorder
-	execute(t, launch(t), shared.ExecuteRequest{Command: "seq 4000000", Stdout: &stdout})
-	eventually(t, "all of it", func() bool { return strings.HasSuffix(stdout.String(), "\n4000000\n") })
-	assert.True(t, seq(1, 4000000) == stdout.String(), "in order and complete")
-}
-
 // stuck is a live writer that never comes back.
 type stuck chan struct{}
 
@@ -163,128 +153,78 @@ func TestAFailingLiveWriterEndsTheCopyAlone(t *testing.T) {
 	}
 }
 
-// slow is a live writer that reads as fast as the test lets it.
+// slow is a live writer that takes nothing until the test lets it.
 type slow struct {
 	recorder
-	turn, ended chan struct{}
+	gate chan struct{}
 }
 
-func (s *slow) EndOutput() { close(s.ended) }
-
 func (s *slow) Write(p []byte) (int, error) {
-	<-s.turn
+	<-s.gate
 	return s.recorder.Write(p)
 }
 
 func TestWhatASlowLiveWriterMissesIsCounted(t *testing.T) {
 	t.Parallel()
-	bash := launchWith(t, shared.LaunchConfig{MaxSessionLogBytes: 1 << 20})
-	writer := &slow{turn: make(chan struct{}), ended: make(chan struct{})}
-	r := execute(t, bash, shared.ExecuteRequest{Command: "seq 10000000", Stdout: writer})
-	assert.EqualValues(t, 10000000, r.Stdout.TotalLines)
-	close(writer.turn)
-	await(t, writer.ended)
-	rest := seq(1, 10000000)
-	parts := regexp.MustCompile(`\n\[… (\d+) bytes skipped …\]\n`).FindAllStringSubmatchIndex(writer.String(), -1)
+	bash := launch(t)
+	writer := &slow{gate: make(chan struct{})}
+	g := newGate(t)
+	r := execute(t, bash, shared.ExecuteRequest{Command: "seq 10000000; " + g.wait() + "; echo last", Mode: shared.ModeBackground, Stdout: writer})
+	check(t, bash, shared.CheckRequest{PID: r.PID, Wait: hang, WaitFor: "(?m)^10000000$"})
+	close(writer.gate)
+	writer.await(t, "skipped …]\n")
+	g.open(t)
+	writer.await(t, "last\n")
+	r = awaitEnd(t, bash, r.PID)
+	text := writer.String()
+	parts := regexp.MustCompile(`\n\[… (\d+) bytes skipped …\]\n`).FindAllStringSubmatchIndex(text, -1)
 	require.NotEmpty(t, parts)
-	done := 0
+	rest, done, missed := seq(1, 10000000)+"last\n", 0, 0
 	for _, at := range parts {
-		text := writer.String()[done:at[0]]
-		require.True(t, strings.HasPrefix(rest, text))
-		skipped, err := strconv.Atoi(writer.String()[at[2]:at[3]])
-		require.NoError(t, err)
-		rest, done = rest[len(text)+skipped:], at[1]
+		part := text[done:at[0]]
+		require.True(t, strings.HasPrefix(rest, part))
+		skipped := number(t, text[at[2]:at[3]])
+		missed += skipped
+		rest, done = rest[len(part)+skipped:], at[1]
 	}
-	assert.True(t, rest == writer.String()[done:], "what is not left out is what was written")
+	assert.True(t, rest == text[done:], "everything else is what was written")
+	assert.EqualValues(t, missed, r.Stdout.LiveSkipped)
+	assert.Zero(t, r.Stderr.LiveSkipped)
 }
 
-// What a reader has not taken waits, in the log or, where that is not what was
-// written, beside it.
-func TestASlowLiveWriterMissesNothingThatTheDiskHolds(t *testing.T) {
+func TestALosslessWriterMissesNothing(t *testing.T) {
 	t.Parallel()
-	const many, fewer = 3000000, 1000000 // 23 MB; 16 MB with colours, which even a stuck reader may be behind
-	coloured := "\x1b[32m" + strings.ReplaceAll(strings.TrimSuffix(seq(1, fewer), "\n"), "\n", "\x1b[m\n\x1b[32m") + "\x1b[m\n"
-	for name, test := range map[string]struct {
-		command, want string
-		lines         int
-	}{
-		"text":          {fmt.Sprintf("seq %d", many), seq(1, many), many},
-		"coloured text": {fmt.Sprintf(`seq -f $'\e[32m%%.0f\e[m' %d`, fewer), coloured, fewer},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			writer := &slow{turn: make(chan struct{}), ended: make(chan struct{})}
-			r := execute(t, launch(t), shared.ExecuteRequest{Command: test.command, Stdout: writer})
-			assert.EqualValues(t, test.lines, r.Stdout.TotalLines)
-			close(writer.turn)
-			await(t, writer.ended)
-			assert.True(t, test.want == writer.String())
-		})
+	writer := &slow{gate: make(chan struct{})}
+	running := startExecute(t.Context(), launch(t), shared.ExecuteRequest{Command: "seq 4000000; echo err >&2", Stdout: writer, Lossless: true})
+	select {
+	case <-running:
+		assert.Fail(t, "it does not wait")
+	case <-time.After(time.Second):
 	}
+	close(writer.gate)
+	done := await(t, running)
+	require.NoError(t, done.err)
+	assert.True(t, seq(1, 4000000) == writer.String(), "complete when Execute returns")
+	assert.Zero(t, done.result.Stdout.LiveSkipped)
 }
 
-// surge is a command that writes surgeSize bytes as fast as it can, none of which
-// are in the log as they came.
-const (
-	surgeSize = 150_000_000
-	surge     = "head -c 150000000 /dev/zero"
-)
-
-func TestWhatIsLeftOutOfASurgeIsCounted(t *testing.T) {
-	t.Parallel()
-	writer := &slow{turn: make(chan struct{}), ended: make(chan struct{})}
-	close(writer.turn)
-	execute(t, launch(t), shared.ExecuteRequest{Command: surge + "; echo; echo done", Stdout: writer})
-	await(t, writer.ended)
-	assert.True(t, strings.HasSuffix(writer.String(), "\x00\ndone\n") || strings.HasSuffix(writer.String(), "…]\ndone\n"))
-	markers := regexp.MustCompile(`\n\[… (\d+) bytes skipped …\]\n`)
-	counted := 0
-	for _, part := range markers.FindAllStringSubmatch(writer.String(), -1) {
-		skipped, err := strconv.Atoi(part[1])
-		require.NoError(t, err)
-		counted += skipped
-	}
-	assert.Equal(t, surgeSize+len("\ndone\n"), counted+len(markers.ReplaceAllString(writer.String(), "")))
-	t.Logf("%d bytes left out", counted)
-}
-
-func TestAWholeOutputMissesNothingOfASurge(t *testing.T) {
-	t.Parallel()
-	writer := &slow{turn: make(chan struct{}), ended: make(chan struct{})}
-	close(writer.turn)
-	execute(t, launch(t), shared.ExecuteRequest{Command: surge, Stdout: shared.WholeOutput{Writer: writer}})
-	await(t, writer.ended)
-	assert.True(t, writer.String() == strings.Repeat("\x00", surgeSize))
-}
-
-// ender is a live writer that wants to know of the end.
-type ender struct {
-	recorder
-	ended chan struct{}
-}
-
-func (e *ender) EndOutput() { close(e.ended) }
-
-func TestALiveWriterIsToldOfTheEnd(t *testing.T) {
+// A writer that is stuck holds a lossless command up until its timeout, and no
+// longer.
+func TestALosslessCommandGoesOnAfterExecute(t *testing.T) {
 	t.Parallel()
 	bash := launch(t)
-	g := newGate(t)
-	writers := map[string]*ender{}
-	for name, req := range map[string]shared.ExecuteRequest{
-		"of a command":   {Command: "echo one; echo last"},
-		"of a job":       {Command: "echo one; " + g.wait() + "; echo last", Mode: shared.ModeBackground},
-		"of leftovers":   {Command: "{ " + g.wait() + "; echo last; } & echo one"},
-		"of what is cut": {Command: "echo one; echo last; " + forever, Mode: shared.ModeTerminate, Timeout: soon},
-	} {
-		writers[name] = &ender{ended: make(chan struct{})}
-		req.Stdout = writers[name]
-		execute(t, bash, req)
-	}
-	g.open(t)
-	g.open(t)
-	for name, writer := range writers {
-		await(t, writer.ended)
-		assert.Equal(t, "one\nlast\n", writer.String(), name)
+	for _, mode := range []shared.Mode{shared.ModeDetach, shared.ModeTerminate} {
+		writer := make(stuck)
+		r := execute(t, bash, shared.ExecuteRequest{Command: "seq 4000000", Mode: mode, Timeout: time.Second, Stdout: writer, Lossless: true})
+		if mode == shared.ModeDetach {
+			require.Equal(t, shared.StatusRunning, r.Status)
+			r = awaitEnd(t, bash, r.PID)
+			assert.EqualValues(t, 4000000, r.Stdout.TotalLines)
+			assert.Positive(t, r.Stdout.LiveSkipped)
+		} else {
+			assert.Equal(t, shared.CauseTimeout, r.Cause)
+		}
+		close(writer)
 	}
 }
 
@@ -331,19 +271,3 @@ func TestNothingIsWrittenOnceExecuteHasFailed(t *testing.T) {
 type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
-
-func TestNobodyIsToldOfTheEndWhereExecuteFails(t *testing.T) {
-	t.Parallel()
-	bash := launch(t)
-	writer := &ender{ended: make(chan struct{})}
-	_, err := bash.Execute(t.Context(), shared.ExecuteRequest{Command: "", Stdout: writer})
-	requireCode(t, err, shared.ErrInvalid)
-	_, err = bash.Execute(t.Context(), shared.ExecuteRequest{Command: "kill -9 $PPID; " + forever, Stdout: writer})
-	requireCode(t, err, shared.ErrCrashed)
-	run(t, bash, "true")
-	select {
-	case <-writer.ended:
-		assert.Fail(t, "told")
-	default:
-	}
-}

@@ -1,136 +1,97 @@
 package shared
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
 	"net"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-plugin"
 )
 
-// What Execute waits for a command's rest, in looks liveLook apart: a process that
-// was stopped between two of them has not waited longer for that.
-const (
-	liveLook    = 50 * time.Millisecond
-	liveWrites  = 20  // at which writers were busy; one that is stuck from one to the next ends it
-	liveSlow    = 4   // in a row that found them writing: they are what takes the time
-	liveArrives = 200 // at which they had nothing to do: the rest is under way
-	liveFails   = 2   // the same where the call has failed
-	liveStop    = time.Second
-)
+// liveRest is how long Execute waits for the live copy's rest when its command
+// has ended. The plugin waits as long for what has not left it yet.
+const liveRest = 500 * time.Millisecond
 
-// liveReceiver is the host's side: one goroutine that writes to the request's
-// writers until the stream ends or a writer fails.
+// liveReceiver is the host's side of a live copy: one goroutine that gives
+// frames to the request's writers until the copy ends or every writer has
+// failed.
 type liveReceiver struct {
 	id       uint32
-	done     chan struct{} // the goroutine has ended
-	writes   atomic.Int64  // that have ended
-	returned chan struct{} // everything from before the call's end is written
-	call     chan error    // what the call came to
-	stopped  chan struct{} // no write may begin any more
-	turn     chan struct{} // holds a value during a write
+	writers  map[byte]io.Writer // by kind of frame; without those that have failed
+	arrived  chan struct{}      // closed when everything from before the call's end is written
+	returned chan struct{}      // closed when the call has returned
+	stopped  chan struct{}      // closed when no Write may begin any more
+	turn     chan struct{}      // holds a value during a Write
 }
 
-func newLiveReceiver(id uint32) *liveReceiver {
-	return &liveReceiver{
-		id: id, done: make(chan struct{}), returned: make(chan struct{}), call: make(chan error, 1),
-		stopped: make(chan struct{}), turn: make(chan struct{}, 1),
-	}
-}
-
-// receiveLive returns nil where the request has no writers.
+// receiveLive begins to wait for the plugin's frames. It returns nil for a
+// request without writers.
 func receiveLive(broker *plugin.MuxBroker, stdout, stderr io.Writer) *liveReceiver {
 	if stdout == nil && stderr == nil {
 		return nil
 	}
-	l := newLiveReceiver(broker.NextId() | liveIDs)
-	go func() {
-		if conn, err := dialStream(broker, l.id); err == nil {
-			_ = l.copy(conn, liveWriters(stdout, stderr))
-			close(l.done)
-			hangUp(conn)
-		} else {
-			close(l.done)
-		}
-		if <-l.call == nil {
-			tellEnd(stdout, stderr)
-		}
-	}()
+	l := newLiveReceiver(stdout, stderr)
+	l.id = broker.NextId()
+	go l.run(broker)
 	return l
 }
 
-func liveWriters(stdout, stderr io.Writer) map[byte]io.Writer {
-	writers := make(map[byte]io.Writer, 2)
+func newLiveReceiver(stdout, stderr io.Writer) *liveReceiver {
+	l := &liveReceiver{
+		writers:  make(map[byte]io.Writer, 2),
+		arrived:  make(chan struct{}),
+		returned: make(chan struct{}),
+		stopped:  make(chan struct{}),
+		turn:     make(chan struct{}, 1),
+	}
 	if stdout != nil {
-		writers[toStdout] = stdout
+		l.writers[frameStdout] = stdout
 	}
 	if stderr != nil {
-		writers[toStderr] = stderr
+		l.writers[frameStderr] = stderr
 	}
-	return writers
+	return l
 }
 
-func (l *liveReceiver) callReturned(err error) { l.call <- err }
-
-// hangUp asks the sender to stop and takes what is under way still.
-func hangUp(conn net.Conn) {
-	_, _ = conn.Write([]byte{0})
-	_, _ = io.Copy(io.Discard, conn)
-	conn.Close()
+func (l *liveReceiver) run(broker *plugin.MuxBroker) {
+	conn, err := l.accept(broker)
+	if err == nil {
+		defer conn.Close()
+		err = l.copy(conn, frameReturned)
+	}
+	close(l.arrived)
+	if err == nil {
+		_ = l.copy(conn, frameEnd)
+	}
 }
 
-// bareWriter returns the writer itself, and whether it was in a WholeOutput.
-func bareWriter(w io.Writer) (_ io.Writer, whole bool) {
+// accept waits for the plugin until the call has returned. The broker's own
+// patience is 5 s, and a plugin may be slower.
+func (l *liveReceiver) accept(broker *plugin.MuxBroker) (net.Conn, error) {
 	for {
-		switch of := w.(type) {
-		case WholeOutput:
-			w, whole = of.Writer, true
-		case *WholeOutput:
-			w, whole = of.Writer, true
-		default:
-			return w, whole
+		conn, err := broker.Accept(l.id)
+		if err == nil || isClosed(l.returned) {
+			return conn, err
 		}
 	}
 }
 
-// tellEnd tells a writer once, even where it is both.
-func tellEnd(stdout, stderr io.Writer) {
-	if ender, ok := stdout.(OutputEnder); ok {
-		ender.EndOutput()
-	}
-	if ender, ok := stderr.(OutputEnder); ok && !isSame(stdout, stderr) {
-		ender.EndOutput()
-	}
-}
-
-func isSame(a, b io.Writer) (same bool) {
-	defer func() { _ = recover() }() // of types that cannot be compared
-	return a == b
-}
-
-func (l *liveReceiver) copy(conn io.Reader, writers map[byte]io.Writer) error {
+// copy gives frames to their writers up to one of the given kind.
+func (l *liveReceiver) copy(conn io.Reader, last byte) error {
 	var header [frameHeader]byte
 	var frame []byte
-	var returned bool
-	wanted, failed := len(writers), 0
 	for {
 		if _, err := io.ReadFull(conn, header[:]); err != nil {
 			return err
 		}
 		size := binary.BigEndian.Uint32(header[1:])
-		if header[0] == toNobody && size == 0 {
-			if returned {
-				return nil
-			}
-			returned = true
-			close(l.returned)
-			continue
+		if header[0] == last {
+			return nil
 		}
-		w := writers[header[0]]
-		if size > maxFrame || w == nil {
+		if size > maxFrame || header[0] == 0 || header[0] > frameStderr {
 			return errors.New("malformed frame")
 		}
 		if int(size) > cap(frame) {
@@ -140,86 +101,60 @@ func (l *liveReceiver) copy(conn io.Reader, writers map[byte]io.Writer) error {
 		if _, err := io.ReadFull(conn, frame); err != nil {
 			return err
 		}
-		if err := l.write(w, frame); err != nil {
-			writers[header[0]] = io.Discard
-			if failed++; failed == wanted {
-				return err
-			}
+		if err := l.write(header[0], frame); err != nil {
+			return err
 		}
-		l.writes.Add(1)
 	}
 }
 
-// write gives p to w, unless that was stopped.
-func (l *liveReceiver) write(w io.Writer, p []byte) error {
+// write returns an error when no writer is left.
+func (l *liveReceiver) write(kind byte, p []byte) error {
+	w := l.writers[kind]
+	if w == nil {
+		return nil
+	}
 	l.turn <- struct{}{}
 	defer func() { <-l.turn }()
-	select {
-	case <-l.stopped:
+	if isClosed(l.stopped) {
 		return errNoReader
-	default:
 	}
-	n, err := w.Write(p)
-	if err == nil && n < len(p) {
-		err = io.ErrShortWrite
+	if n, err := w.Write(p); err != nil || n < len(p) {
+		if delete(l.writers, kind); len(l.writers) == 0 {
+			return errNoReader
+		}
 	}
-	return err
+	return nil
 }
 
-// stop has no write begin any more, and waits for the one under way, within
-// bounds. It may be called once.
+// wait waits until what the command wrote before the call's end has arrived, as
+// long as the rest may take.
+func (l *liveReceiver) wait(ctx context.Context, rest time.Duration) {
+	if l == nil {
+		return
+	}
+	close(l.returned)
+	timer := time.NewTimer(rest)
+	defer timer.Stop()
+	select {
+	case <-l.arrived:
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// stop is for a call that has failed: no Write begins after it. It does not
+// wait for a Write that is stuck.
 func (l *liveReceiver) stop() {
+	if l == nil {
+		return
+	}
+	close(l.returned)
 	close(l.stopped)
-	timer := time.NewTimer(liveStop)
+	timer := time.NewTimer(liveRest)
 	defer timer.Stop()
 	select {
 	case l.turn <- struct{}{}:
 		<-l.turn
 	case <-timer.C:
 	}
-}
-
-// settle waits for the rest of a command that has ended, for a number of looks
-// at which there is nothing to write.
-func (l *liveReceiver) settle(arrives int) {
-	look := time.NewTicker(liveLook)
-	defer look.Stop()
-	var before int64
-	for p := (patience{idle: arrives}); !p.isOver(); {
-		select {
-		case <-l.done:
-			return
-		case <-l.returned:
-			return
-		case <-look.C:
-		}
-		after := l.writes.Load()
-		p.look(after > before, len(l.turn) > 0)
-		before = after
-	}
-}
-
-// patience is what settle has for writers. It is over after so many looks.
-type patience struct {
-	busy, slow, idle int // slow in a row, idle ones from those that there may be down
-	writing, stuck   bool
-}
-
-// look takes note of whether a write has ended since the last look, and whether
-// one is under way.
-func (p *patience) look(wrote, writing bool) {
-	p.stuck = p.writing && writing && !wrote
-	p.writing = writing
-	if p.slow++; !writing {
-		p.slow = 0
-	}
-	if wrote || writing {
-		p.busy++
-	} else {
-		p.idle--
-	}
-}
-
-func (p *patience) isOver() bool {
-	return p.stuck || p.busy >= liveWrites || p.slow >= liveSlow || p.idle <= 0
 }

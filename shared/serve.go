@@ -84,9 +84,7 @@ type connection struct {
 
 // Server is called by go-plugin for each Bash that the host takes.
 func (c *connection) Server(broker *plugin.MuxBroker) (any, error) {
-	s := newServer(c.Impl, broker, c.disconnected)
-	s.tell(c.ended)
-	return s, nil
+	return newServer(c.Impl, broker, c.disconnected), nil
 }
 
 // serveConn serves one connection to its end.

@@ -16,7 +16,6 @@ type server struct {
 	impl         Bash
 	broker       *plugin.MuxBroker
 	disconnected func()
-	told         bool // of the connection's end
 	calls        calls
 }
 
@@ -24,24 +23,14 @@ func newServer(impl Bash, broker *plugin.MuxBroker, disconnected func()) *server
 	return &server{impl: impl, broker: broker, disconnected: disconnected}
 }
 
-// tell has the server end with its connection.
-func (s *server) tell(ended <-chan struct{}) {
-	s.told = true
+// Open takes the lifeline, a stream that ends with the host.
+func (s *server) Open(lifeline uint32, _ *nothing) error {
 	go func() {
-		<-ended
-		s.end()
-	}()
-}
-
-// Open takes the lifeline, where nobody tells of the connection's end. The
-// multiplexer closes a stream that its host has just taken when it is stopped for
-// more than 10 s, and that host is taken for gone.
-func (s *server) Open(args openArgs, r *openReply) error {
-	if r.Told = s.told; r.Told {
-		return nil
-	}
-	go func() {
-		if conn, err := s.broker.Dial(args.Lifeline); err == nil {
+		conn, err := s.broker.Dial(lifeline)
+		if err != nil {
+			conn, err = s.broker.Dial(lifeline)
+		}
+		if err == nil {
 			_, _ = io.Copy(io.Discard, conn)
 			conn.Close()
 		}
@@ -61,27 +50,29 @@ func (s *server) end() {
 // Execute serves Bash.Execute.
 func (s *server) Execute(args executeArgs, r *reply) error {
 	req := args.Request
-	var result *Result
+	var live *liveSender
 	if args.Live != 0 {
-		live := acceptLive(s.broker, args.Live, s.calls.hasEnded)
-		defer func() { live.returned(result) }()
+		var err error
+		if live, err = dialLive(s.broker, args.Live); err != nil {
+			return err // the host is gone
+		}
 		if args.Stdout {
-			req.Stdout = live.writer(toStdout, !args.Partial)
+			req.Stdout = live.writer(frameStdout)
 		}
 		if args.Stderr {
-			req.Stderr = live.writer(toStderr, !args.Partial)
+			req.Stderr = live.writer(frameStderr)
 		}
 	}
 	if args.Over {
 		s.calls.cancel(args.Call)
 	}
-	return s.serve(args.Call, r, func(ctx context.Context) (_ *Result, err error) {
-		result, err = s.impl.Execute(ctx, req)
-		if err != nil {
-			result = nil
-		}
-		return result, err
+	err := s.serve(args.Call, r, func(ctx context.Context) (*Result, error) {
+		return s.impl.Execute(ctx, req)
 	})
+	if live != nil {
+		go live.returned(r.Result == nil || isOver(r.Result)) // the reply does not wait for a slow host
+	}
+	return err
 }
 
 // Check serves Bash.Check.
@@ -125,11 +116,6 @@ func (s *server) serve(call uint64, r *reply, f func(context.Context) (*Result, 
 	}()
 	result, err := f(ctx)
 	if r.Err = wireError(err); r.Err != nil {
-		return nil
-	}
-	if isBulky(result) {
-		r.Bulk = s.broker.NextId()
-		go sendBulk(s.broker, r.Bulk, result, s.calls.hasEnded)
 		return nil
 	}
 	r.Result = result
@@ -182,13 +168,6 @@ func (c *calls) cancel(call uint64) {
 	if c.early = append(c.early, call); len(c.early) > maxEarly {
 		c.early = c.early[1:]
 	}
-}
-
-// hasEnded reports whether the host is gone.
-func (c *calls) hasEnded() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.ended
 }
 
 func (c *calls) cancelAll() {

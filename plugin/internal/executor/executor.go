@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -28,8 +29,8 @@ type Executor struct {
 	null   *os.File
 	logs   *output.Logs
 	table  *process.Table
-	floods *job.Floods
-	start  job.Starter
+	turns  job.Turns
+	start  func(process.Spec) (*process.Group, error)
 	log    hclog.Logger
 	jobs   registry
 	looks  chan struct{} // a token for each waiter that may look through output now
@@ -56,17 +57,17 @@ func New(cfg Config) (*Executor, error) {
 	}
 	place, _ := os.Open(dir) // nil where it may be entered, but not read
 	e := &Executor{
-		dir:    dir,
-		place:  place,
-		env:    cfg.baseEnv(),
-		null:   null,
-		logs:   output.NewLogs(cfg.Logs),
-		table:  process.NewTable(cfg.Record),
-		start:  cfg.Start,
-		log:    cfg.Logger,
-		looks:  make(chan struct{}, maxLooks),
-		quit:   make(chan struct{}),
-		floods: job.NewFloods(cfg.Processors),
+		dir:   dir,
+		place: place,
+		env:   cfg.baseEnv(),
+		null:  null,
+		logs:  output.NewLogs(cfg.Logs),
+		table: process.NewTable(cfg.Record),
+		start: cfg.Start,
+		log:   cfg.Logger,
+		looks: make(chan struct{}, maxLooks),
+		quit:  make(chan struct{}),
+		turns: job.NewTurns(runtime.GOMAXPROCS(0)),
 	}
 	if e.start == nil {
 		e.start = e.table.Start
@@ -100,7 +101,6 @@ func (e *Executor) sweep() {
 
 // Execute implements shared.Bash.
 func (e *Executor) Execute(ctx context.Context, req shared.ExecuteRequest) (*shared.Result, error) {
-	e.floods.Called()
 	dir, err := e.validate(&req)
 	if err != nil {
 		return nil, err
@@ -120,8 +120,22 @@ func (e *Executor) Execute(ctx context.Context, req shared.ExecuteRequest) (*sha
 		return nil, err
 	}
 	result := e.attend(ctx, j, req)
-	j.Settle()
+	e.settleLive(ctx, j, req)
 	return result, nil
+}
+
+// liveRest is how long Execute waits for a slow live writer. The host waits as
+// long for what is on its way.
+const liveRest = 500 * time.Millisecond
+
+// settleLive waits for the live writers: those of a lossless copy may take as
+// long as the command.
+func (e *Executor) settleLive(ctx context.Context, j *job.Job, req shared.ExecuteRequest) {
+	rest := liveRest
+	if req.Lossless && !j.Running() {
+		rest = max(rest, req.Timeout-time.Since(j.Started))
+	}
+	j.SettleLive(ctx, rest)
 }
 
 // launch starts a command within the bounds.
@@ -137,15 +151,15 @@ func (e *Executor) launch(req shared.ExecuteRequest, dir string) (*job.Job, erro
 	}
 	env := override(append(make([]string, 0, len(e.env)+len(req.Env)+2), e.env...), req.Env)
 	j, err := job.Start(job.Config{
-		Start:  e.start,
-		Logs:   e.logs,
-		Bash:   bash,
-		Null:   e.null,
-		Dir:    dir,
-		Place:  e.placeOf(dir),
-		Floods: e.floods,
-		Env:    override(env, []string{"PWD=" + dir}),
-		Name:   fmt.Sprintf("%d", number),
+		Start: e.start,
+		Logs:  e.logs,
+		Bash:  bash,
+		Null:  e.null,
+		Dir:   dir,
+		Place: e.placeOf(dir),
+		Turns: e.turns,
+		Env:   override(env, []string{"PWD=" + dir}),
+		Name:  fmt.Sprintf("%d", number),
 	}, req)
 	if err != nil {
 		e.jobs.release()

@@ -1,10 +1,10 @@
 package job
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -13,20 +13,17 @@ import (
 	"bashplugin/shared"
 )
 
-// Starter starts a command's processes.
-type Starter func(process.Spec) (*process.Group, error)
-
 // Config is what a Job needs besides its request.
 type Config struct {
-	Start  Starter
-	Logs   *output.Logs
-	Bash   string   // path of bash
-	Null   *os.File // open for reading, the command's stdin
-	Dir    string   // absolute
-	Place  string   // a path to it
-	Env    []string
-	Floods *Floods
-	Name   string // of the log files, which end in .stdout.log and .stderr.log
+	Start func(process.Spec) (*process.Group, error)
+	Logs  *output.Logs
+	Turns Turns
+	Bash  string   // path of bash
+	Null  *os.File // open for reading, the command's stdin
+	Dir   string   // absolute, as a Result shows it
+	Place string   // a path to Dir, which may have been removed
+	Env   []string
+	Name  string // of the log files, which end in .stdout.log and .stderr.log
 }
 
 // Job is one command, from its start to the end of the last process that it
@@ -34,32 +31,27 @@ type Config struct {
 type Job struct {
 	PID     int
 	Started time.Time
-	req     shared.ExecuteRequest
+	req     shared.ExecuteRequest // without what only the start needs
 	dir     string
 
 	group          *process.Group
-	sources        []*source
-	stdout, stderr *output.Stream // stderr is nil where it is merged into stdout
-	live           *live
+	stdout, stderr *source // stderr is nil where it is merged into stdout
+	live           *live   // nil: the request has no writers
 
-	ended chan struct{} // bash has ended and what it wrote is read: outcome is set
-	over  chan struct{} // nothing of the job lives, everything is read
+	ended chan struct{} // closed when bash has ended and what it wrote is read: outcome is set
+	over  chan struct{} // closed when nothing of the job lives and everything is read
 
-	toldEnd atomic.Bool // a Result has said that bash has ended
-
-	mu      sync.Mutex    // guards what follows
-	ends    int           // how many calls of End are under way
-	ending  chan struct{} // closed when there is none any more
+	mu      sync.Mutex // guards what follows
 	cause   shared.Cause
-	deadly  bool // bash cannot exit because of the signal that cause sent
 	outcome outcome
+	toldEnd bool // a Result has said that bash has ended
 }
 
 // outcome is how bash ended.
 type outcome struct {
 	ended    bool
 	status   process.Status
-	cause    shared.Cause // why this tool ended it, if it did
+	cause    shared.Cause // why this tool ended it; "": it ended by itself
 	duration time.Duration
 }
 
@@ -79,8 +71,7 @@ func Start(cfg Config, req shared.ExecuteRequest) (*Job, error) {
 	}
 	j.PID, j.Started = j.group.PID, j.group.Started
 	j.req.Env, j.req.Stdout, j.req.Stderr = nil, nil, nil // the job may be kept for long
-	for i, s := range j.sources {
-		s.writer = writer{j.PID, 1 + i}
+	for _, s := range j.sources() {
 		go s.run()
 	}
 	go j.follow()
@@ -93,57 +84,57 @@ func start(cfg Config, files []*os.File, command string) (*process.Group, error)
 	if err != nil {
 		return nil, err
 	}
-	defer script.Close() // of a short command it is nil, and this does nothing
+	defer script.Close() // nil for a short command: then this does nothing
 	return cfg.Start(spec)
 }
 
 // open makes the pipes and what follows them. It returns the command's files.
-func (j *Job) open(cfg Config) ([]*os.File, error) {
-	stdout := &track{stream: j.newStream(cfg, ".stdout.log"), to: j.req.Stdout}
-	stderr := &track{to: j.req.Stderr, number: 1}
-	if !j.req.Merge {
-		stderr.stream = j.newStream(cfg, ".stderr.log")
+func (j *Job) open(cfg Config) (files []*os.File, err error) {
+	files = []*os.File{cfg.Null}
+	var out, errs *liveCopy
+	if j.live, out, errs = newLive(j.req.Stdout, j.req.Stderr, j.req.Lossless); j.req.Merge {
+		errs.close()
 	}
-	j.stdout, j.stderr = stdout.stream, stderr.stream
-	if stdout.to != nil || stderr.to != nil {
-		j.live = newLive(cfg.Floods, cfg.Logs.NewSpool(), stdout, stderr)
-		stdout.live, stderr.live = j.live, j.live
+	var write *os.File
+	if j.stdout, write, err = j.openStream(cfg, ".stdout.log", out); err != nil {
+		return files, err
 	}
-	out, err := j.pipe(cfg, stdout)
-	if err != nil || j.req.Merge {
-		return []*os.File{cfg.Null, out, out}, err
+	if files = append(files, write); j.req.Merge {
+		return append(files, write), nil
 	}
-	errs, err := j.pipe(cfg, stderr)
-	return []*os.File{cfg.Null, out, errs}, err
+	if j.stderr, write, err = j.openStream(cfg, ".stderr.log", errs); err != nil {
+		return files, err
+	}
+	return append(files, write), nil
 }
 
-func (j *Job) newStream(cfg Config, name string) *output.Stream {
+func (j *Job) openStream(cfg Config, name string, copy *liveCopy) (*source, *os.File, error) {
 	limits := j.req.Limits
-	return output.NewStream(output.StreamConfig{Logs: cfg.Logs, Name: cfg.Name + name, Tail: limits.MaxBytes, Head: limits.Ends})
-}
-
-func (j *Job) pipe(cfg Config, t *track) (*os.File, error) {
-	s, write, err := newSource(cfg.Floods, t.write, t.pause)
+	text := output.NewStream(output.StreamConfig{Logs: cfg.Logs, Name: cfg.Name + name, Tail: limits.MaxBytes, Head: limits.Ends})
+	s, write, err := newSource(cfg.Turns, text, copy)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a pipe: %w", err)
+		return nil, nil, fmt.Errorf("cannot make a pipe: %w", err)
 	}
-	j.sources = append(j.sources, s)
-	return write, nil
+	return s, write, nil
 }
 
 // abandon gives up what a command that did not start would have used.
 func (j *Job) abandon() {
-	for _, s := range j.sources {
-		s.release()
+	for _, s := range j.sources() {
+		s.file.Close()
 	}
 	j.live.end()
 }
 
-// drain reads what was written so far.
-func (j *Job) drain() {
-	for _, s := range j.sources {
-		s.drain()
+// sources returns the streams that the command has.
+func (j *Job) sources() []*source {
+	var all []*source
+	for _, s := range []*source{j.stdout, j.stderr} {
+		if s != nil {
+			all = append(all, s)
+		}
 	}
+	return all
 }
 
 // follow sees the command through.
@@ -153,15 +144,12 @@ func (j *Job) follow() {
 	j.drain()
 	left := j.group.LeftBehind()
 	if left {
-		j.drain() // what was relayed meanwhile
+		j.drain() // what was passed on meanwhile, as by tee
 	} else {
 		j.finish()
 	}
 	j.mu.Lock()
 	j.outcome = outcome{ended: true, status: j.group.Status(), cause: j.cause, duration: duration}
-	if j.deadly && j.outcome.status.Signal == 0 {
-		j.outcome.cause = "" // it was exiting by itself
-	}
 	j.mu.Unlock()
 	if !left {
 		close(j.over)
@@ -174,16 +162,18 @@ func (j *Job) follow() {
 	}
 }
 
-// finish reads the rest and closes the streams. Nothing of the job lives, so
-// that nobody is harmed where a pipe has another writer still.
+// drain reads what was written so far.
+func (j *Job) drain() {
+	for _, s := range j.sources() {
+		s.drain()
+	}
+}
+
+// finish reads the rest and closes the streams. Nothing of the job lives.
 func (j *Job) finish() {
 	j.drain()
-	for _, s := range j.sources {
+	for _, s := range j.sources() {
 		s.close()
-	}
-	_ = j.stdout.Close()
-	if j.stderr != nil {
-		_ = j.stderr.Close()
 	}
 	j.live.end()
 }
@@ -207,25 +197,10 @@ func (j *Job) Running() bool {
 	}
 }
 
-// HasOutput reports whether the command has written anything.
-func (j *Job) HasOutput() bool {
-	return j.stdout.Written() || j.stderr != nil && j.stderr.Written()
-}
-
-// OutputChanged returns channels that are closed when more was written; the
-// second is nil where the streams are merged.
-func (j *Job) OutputChanged() (stdout, stderr <-chan struct{}) {
-	if j.stderr != nil {
-		stderr = j.stderr.Changed()
-	}
-	return j.stdout.Changed(), stderr
-}
-
 // Keep makes the logs, for a job that others will look at later.
 func (j *Job) Keep() {
-	j.stdout.Keep()
-	if j.stderr != nil {
-		j.stderr.Keep()
+	for _, s := range j.sources() {
+		s.text.Keep()
 	}
 }
 
@@ -233,13 +208,9 @@ func (j *Job) Keep() {
 // nothing lives and everything is read, or when the kernel does not let a
 // process go.
 func (j *Job) End(cause shared.Cause, sig syscall.Signal, grace time.Duration) {
-	defer j.endEnd()
 	j.mu.Lock()
-	if j.ends++; j.ends == 1 {
-		j.ending = make(chan struct{})
-	}
 	if j.cause == "" && j.group.LeaderLives() {
-		j.cause, j.deadly = cause, !j.group.LeaderHandles(sig)
+		j.cause = cause
 	}
 	j.mu.Unlock()
 	if j.group.End(sig, grace) {
@@ -247,22 +218,6 @@ func (j *Job) End(cause shared.Cause, sig syscall.Signal, grace time.Duration) {
 	}
 }
 
-func (j *Job) endEnd() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.ends--; j.ends == 0 {
-		close(j.ending)
-		j.ending = nil
-	}
-}
-
-// Ending returns a channel that is closed when no End is under way any more,
-// nil where there is none.
-func (j *Job) Ending() <-chan struct{} {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.ending
-}
-
-// Settle waits for the live copy, as far as its reader keeps up.
-func (j *Job) Settle() { j.live.settle() }
+// SettleLive waits until the live writers have everything so far, at most for
+// rest and until ctx ends. From then on a lossless copy skips, too.
+func (j *Job) SettleLive(ctx context.Context, rest time.Duration) { j.live.settle(ctx, rest) }

@@ -1,323 +1,285 @@
 package job
 
 import (
+	"context"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 	"time"
-
-	"bashplugin/plugin/internal/output"
-	"bashplugin/shared"
 )
 
 const (
-	liveStall = 100 * time.Millisecond // how long settle waits for one write
-	liveWait  = 800 * time.Millisecond // and for all of them
-	liveMost  = 16 << 20               // settle does not wait for more than this
+	liveBuffer = 8 << 20 // bounds the memory of what waits for one writer
+	smallChunk = 4 << 10 // memory of a chunk that begins with less than this
 )
 
-// live copies raw output to the writers of a request. One goroutine writes;
-// put and store never wait for it. What the writers do not take at once waits
-// in the backlog; what exceeds that is left out, and most of a surge.
+// live copies a command's raw output to the writers of its request. One
+// goroutine writes; bytes that the writers have not taken yet wait in a queue.
+//
+//	source ► liveCopy.put ► queue ► run ► writer
 type live struct {
-	floods *Floods
-	now    func() time.Time
-	done   chan struct{} // the goroutine has ended
-	moved  chan struct{} // after each write
+	moved chan struct{} // gets a value after each write
+	done  chan struct{} // closed when the goroutine has ended
 
-	mu      sync.Mutex // guards what follows
-	wake    *sync.Cond
-	backlog backlog
-	writing bool // a chunk is with its writer
-	ended   bool // nothing more comes, or is wanted
+	mu       sync.Mutex // guards what follows, and the copies
+	changed  *sync.Cond
+	copies   []*liveCopy
+	queue    []*chunk // in the order in which it was written
+	writing  bool     // a chunk is with its writer
+	lossless bool     // a full buffer holds the command up
+	ended    bool     // nothing more comes
 }
 
-// newLive begins a copy.
-func newLive(floods *Floods, spool *output.Spool, stdout, stderr *track) *live {
-	l := &live{
-		floods: floods, now: time.Now, done: make(chan struct{}), moved: make(chan struct{}, 1),
-		backlog: backlog{spool: spool, tracks: [2]*track{stdout, stderr}, whole: isWhole(stdout.to) || isWhole(stderr.to)},
+// liveCopy is the copy of one stream. A nil one, of a stream that has no
+// writer, does nothing.
+type liveCopy struct {
+	live *live
+	to   io.Writer
+
+	// Guarded by live.mu.
+	queued  int   // memory of its chunks in the queue
+	gap     int64 // bytes skipped since the last that were queued
+	skipped int64 // bytes skipped so far
+	closed  bool  // to has failed, or nothing more comes
+}
+
+// chunk is a part of a copy.
+type chunk struct {
+	of   *liveCopy
+	text []byte
+	lent *[bufferSize]byte // the memory of text; nil: it is text's own
+}
+
+// newLive begins a copy to up to two writers, either of which may be nil. It
+// returns a nil live where both are.
+func newLive(stdout, stderr io.Writer, lossless bool) (l *live, out, errs *liveCopy) {
+	if stdout == nil && stderr == nil {
+		return nil, nil, nil
 	}
-	l.wake = sync.NewCond(&l.mu)
+	l = &live{moved: make(chan struct{}, 1), done: make(chan struct{}), lossless: lossless}
+	l.changed = sync.NewCond(&l.mu)
+	if stdout != nil {
+		out = &liveCopy{live: l, to: stdout}
+		l.copies = append(l.copies, out)
+	}
+	if stderr != nil {
+		errs = &liveCopy{live: l, to: stderr}
+		l.copies = append(l.copies, errs)
+	}
 	go l.run()
-	return l
+	return l, out, errs
 }
 
-func isWhole(w io.Writer) bool {
-	_, whole := w.(shared.WholeOutput)
-	return whole
-}
-
-// put queues a copy of p, if there is room in memory, or leaves it out. Else
-// store follows.
-func (l *live) put(t *track, p []byte) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ended || t.failed {
-		return true
-	}
-	if !l.queue(t, p) && !l.leaveOut(t, p) {
-		return false
-	}
-	l.wake.Signal()
-	return true
-}
-
-// queue is put's where there is room. mu is held.
-func (l *live) queue(t *track, p []byte) bool {
-	if !t.gap.isEmpty() { // without p there would soon be another marker
-		if !l.backlog.hasRoom(gapText + len(p)) {
-			return false
-		}
-		p = append(t.gap.text(), p...)
-	}
-	if !l.backlog.add(t, p) {
-		return false
-	}
-	t.gap.close()
-	return true
-}
-
-// leaveOut is put's amid a surge. mu is held.
-func (l *live) leaveOut(t *track, p []byte) bool {
-	if l.backlog.whole || !t.isBeside(len(p)) || !t.surge.took(len(p), l.now()) {
-		return false
-	}
-	t.gap.add(p)
-	return true
-}
-
-// store has p wait on disk, if there is room: the last that came of the track.
-// Its verbatim bytes are in the log.
-func (l *live) store(t *track, p []byte, log *output.Log) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ended || t.failed {
+// ready waits for room in the buffer of a lossless copy.
+func (c *liveCopy) ready() {
+	if c == nil {
 		return
 	}
-	if t.log == nil && log != nil {
-		if t.log, _ = log.Reader(); t.log == nil {
-			t.verbatim = 0
-		}
+	c.live.mu.Lock()
+	defer c.live.mu.Unlock()
+	for c.live.lossless && c.queued >= liveBuffer && !c.closed {
+		c.live.changed.Wait()
 	}
-	var stored bool
-	if !t.gap.isEmpty() {
-		gap := t.gap.text()
-		stored = l.backlog.fix() && l.backlog.writeFrame(t.number, gap, p, len(gap)+len(p))
-	} else {
-		stored = l.backlog.store(t, p) || l.backlog.keep(t, p)
-	}
-	if stored {
-		t.gap.close()
-	} else {
-		t.gap.add(p)
-	}
-	l.wake.Signal()
 }
 
-// look has the goroutine look whether the logs have what it waits for.
-func (l *live) look() {
-	if l == nil {
+// put queues a copy of p, or skips it where the buffer is full.
+func (c *liveCopy) put(p []byte) {
+	if c == nil {
 		return
 	}
+	l := c.live
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.wake.Signal()
-}
-
-// end says that nothing more comes. The Streams are closed.
-func (l *live) end() {
-	if l == nil {
+	switch {
+	case c.closed:
+		return
+	case !l.lossless && c.queued+len(p) > liveBuffer:
+		c.gap += int64(len(p))
+		c.skipped += int64(len(p))
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ended = true
-	l.wake.Signal()
+	c.closeGapLocked()
+	c.queueLocked(p)
+	l.changed.Broadcast()
 }
 
-func (l *live) run() {
-	defer close(l.done)
-	defer l.tellEnd()
-	defer l.giveUp()
-	follower := follower{floods: l.floods}
-	follower.makeWay(0, false)
-	var bytes int // written since the last makeWay
-	var work time.Duration
-	for l.await() {
-		start := time.Now()
-		c, err := l.next()
-		if err != nil {
-			l.writeLast(err)
-			return
+// closeGapLocked queues a line in place of the bytes that were skipped.
+func (c *liveCopy) closeGapLocked() {
+	if c.gap > 0 {
+		c.queueLocked(fmt.Appendf(nil, "\n[… %d bytes skipped …]\n", c.gap))
+		c.gap = 0
+	}
+}
+
+func (c *liveCopy) queueLocked(p []byte) {
+	for len(p) > 0 {
+		part := c.lastLocked()
+		if part == nil {
+			part = newChunk(c, len(p))
+			c.live.queue = append(c.live.queue, part)
+			c.queued += cap(part.text)
 		}
-		if !l.write(c) {
-			return // nobody wants more
-		}
-		more, surging := l.wrote(c)
-		bytes += len(c.text)
-		work += time.Since(start)
-		if more && bytes >= bufferSize {
-			follower.makeWay(work, surging)
-			bytes, work = 0, 0
-		}
+		n := min(len(p), cap(part.text)-len(part.text))
+		part.text = append(part.text, p[:n]...)
+		p = p[n:]
 	}
 }
 
-// write gives c to its writer, if that has not failed, and reports whether there
-// is one that has not.
-func (l *live) write(c chunk) bool {
-	if c.of == nil || c.of.failed {
-		return true
-	}
-	if _, err := c.of.to.Write(c.text); err == nil {
-		return true
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	c.of.failed = true
-	return slices.ContainsFunc(l.backlog.tracks[:], func(t *track) bool { return t.to != nil && !t.failed })
-}
-
-// writeLast says that the disk does not give back what it took.
-func (l *live) writeLast(err error) {
-	for _, t := range l.backlog.tracks {
-		if t.to != nil {
-			_ = l.write(chunk{t, fmt.Appendf(nil, "\n[… the rest is lost: %v …]\n", err)})
-		}
-	}
-}
-
-// await waits for something to write, or for the end.
-func (l *live) await() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for !l.backlog.isReadable() && l.incomplete() == nil && !l.ended {
-		l.wake.Wait()
-	}
-	l.writing = l.backlog.isReadable() || l.incomplete() != nil
-	return l.writing
-}
-
-// incomplete returns a track of which some was left out behind everything that
-// came, which is all written. nil: there is none.
-func (l *live) incomplete() *track {
-	for _, t := range l.backlog.tracks {
-		if !t.gap.isEmpty() && l.backlog.isEmpty() {
-			return t
+// lastLocked returns the last chunk in the queue if it is of this copy and has
+// room, nil otherwise.
+func (c *liveCopy) lastLocked() *chunk {
+	if n := len(c.live.queue); n > 0 {
+		if last := c.live.queue[n-1]; last.of == c && len(last.text) < cap(last.text) {
+			return last
 		}
 	}
 	return nil
 }
 
-// next returns what await has found, or the zero value where that leads to
-// nothing yet.
-func (l *live) next() (chunk, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.backlog.begin()
-	if t := l.incomplete(); t != nil {
-		c := chunk{t, t.gap.text()}
-		t.gap.close()
-		return c, nil
+// newChunk returns an empty chunk for at least some of size bytes.
+func newChunk(c *liveCopy, size int) *chunk {
+	if size < smallChunk {
+		return &chunk{of: c, text: make([]byte, 0, smallChunk)}
 	}
-	c, part := l.backlog.next()
-	if c.of != nil {
-		return c, nil
-	}
-	l.mu.Unlock()
-	defer l.mu.Lock()
-	if part.size() > 0 {
-		l.backlog.piece = part.read(l.backlog.piece)
-		return chunk{part.of, l.backlog.piece}, nil
-	}
-	return l.nextFrame()
+	lent := buffers.Get().(*[bufferSize]byte)
+	return &chunk{of: c, text: lent[:0], lent: lent}
 }
 
-// nextFrame returns the next chunk in the spool. Where a passage comes first,
-// it is at the head of the backlog from then on.
-func (l *live) nextFrame() (chunk, error) {
-	f, err := l.backlog.readFrame()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.backlog.shrink(f)
-	return f.chunk, err
+// close says that nothing more comes.
+func (c *liveCopy) close() {
+	if c == nil {
+		return
+	}
+	c.live.mu.Lock()
+	defer c.live.mu.Unlock()
+	c.closeGapLocked()
+	c.closed = true
+	c.live.changed.Broadcast()
 }
 
-// wrote reports whether more may come, for which there is a disk to wait on, and
-// whether there is a surge.
-func (l *live) wrote(c chunk) (more, surging bool) {
+// missed returns how many bytes the writer has missed so far.
+func (c *liveCopy) missed() int64 {
+	if c == nil {
+		return 0
+	}
+	c.live.mu.Lock()
+	defer c.live.mu.Unlock()
+	return c.skipped
+}
+
+func (l *live) run() {
+	defer close(l.done)
+	for part := l.take(); part != nil; part = l.take() {
+		_, err := part.of.to.Write(part.text)
+		l.took(part, err)
+	}
+	for _, c := range l.copies {
+		if closer, ok := c.to.(interface{ CloseWrite() error }); ok {
+			_ = closer.CloseWrite()
+		}
+	}
+}
+
+// take waits for a chunk and returns it; nil: there is none any more.
+func (l *live) take() *chunk {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for len(l.queue) == 0 && !l.ended {
+		l.changed.Wait()
+	}
+	if len(l.queue) == 0 {
+		return nil
+	}
+	part := l.queue[0]
+	l.queue[0] = nil
+	l.queue = l.queue[1:]
+	l.writing = true
+	return part
+}
+
+// took takes note that a chunk was written. A writer that failed gets no more.
+func (l *live) took(part *chunk, err error) {
+	l.mu.Lock()
 	l.writing = false
-	l.backlog.took(len(c.text))
-	if l.backlog.isEmpty() {
-		l.backlog.piece = nil
+	part.of.queued -= cap(part.text)
+	if err != nil {
+		part.of.closed = true
+		l.dropLocked(part.of)
+	}
+	if len(l.queue) == 0 {
+		for _, c := range l.copies { // a gap that no further output has closed
+			c.closeGapLocked()
+		}
+	}
+	l.changed.Broadcast()
+	l.mu.Unlock()
+	if part.lent != nil {
+		buffers.Put(part.lent)
 	}
 	select {
 	case l.moved <- struct{}{}:
 	default:
 	}
-	for _, t := range l.backlog.tracks {
-		surging = surging || t.surge.isPast(l.now())
-	}
-	return !l.ended && !l.backlog.alone, surging
 }
 
-func (l *live) giveUp() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ended, l.writing = true, false
-	l.backlog.close()
-}
-
-// behind returns how many bytes are not written yet, about, with those that are
-// left out since.
-func (l *live) behind() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n := l.backlog.behind()
-	for _, t := range l.backlog.tracks {
-		n += t.gap.size
-	}
-	if n == 0 && l.writing {
-		n = 1
-	}
-	return n
-}
-
-func (l *live) tellEnd() {
-	for _, t := range l.backlog.tracks {
-		if ender, ok := t.to.(shared.OutputEnder); ok {
-			ender.EndOutput()
+// dropLocked takes the rest of a copy out of the queue.
+func (l *live) dropLocked(c *liveCopy) {
+	var rest []*chunk
+	for _, part := range l.queue {
+		if part.of != c {
+			rest = append(rest, part)
 		}
 	}
+	l.queue, c.queued = rest, 0
+	c.gap = 0
 }
 
-// settle waits until everything so far is written, as long as writes go on: a
-// writer that is stuck holds nobody up for more than liveStall, a slow one for
-// no more than liveWait, and one that is far behind not at all.
-func (l *live) settle() {
+// settle waits until the writers have everything, at most for rest and, unless
+// that has ended already, until the end of ctx. From then on the copy skips
+// instead of holding the command up.
+func (l *live) settle(ctx context.Context, rest time.Duration) {
 	if l == nil {
 		return
 	}
-	timer, enough := time.NewTimer(liveStall), time.NewTimer(liveWait)
+	over := ctx.Done()
+	if ctx.Err() != nil {
+		over = nil
+	}
+	timer := time.NewTimer(rest)
 	defer timer.Stop()
-	defer enough.Stop()
-	for {
-		if n := l.behind(); n == 0 || n > liveMost {
-			return
-		}
+	for waiting := true; waiting && !l.isEmpty(); {
 		select {
-		case <-l.done:
-			return
 		case <-l.moved:
-			timer.Reset(liveStall)
+		case <-l.done:
+			waiting = false
+		case <-over:
+			waiting = false
 		case <-timer.C:
-			return
-		case <-enough.C:
-			return
+			waiting = false
 		}
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lossless = false
+	l.changed.Broadcast()
+}
+
+func (l *live) isEmpty() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.queue) == 0 && !l.writing
+}
+
+// end says that nothing more comes of any stream.
+func (l *live) end() {
+	if l == nil {
+		return
+	}
+	for _, c := range l.copies {
+		c.close()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
+	l.changed.Broadcast()
 }

@@ -8,13 +8,14 @@ import (
 
 const pendingRequest = unix.TIOCINQ // FIONREAD
 
-// pipe is os.Pipe, but for the writing end: that is for the command alone and
-// needs no poller.
+// pipe is os.Pipe, except that the writing end needs no poller: it is for the
+// command alone. The pipe is larger than usual if the system allows that.
 func pipe() (read, write *os.File, err error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
 		return nil, nil, os.NewSyscallError("pipe2", err)
 	}
+	_, _ = unix.FcntlInt(uintptr(fds[0]), unix.F_SETPIPE_SZ, pipeSize)
 	write = os.NewFile(uintptr(fds[1]), "|1")
 	if err := unix.SetNonblock(fds[0], true); err != nil {
 		unix.Close(fds[0])
@@ -22,9 +23,4 @@ func pipe() (read, write *os.File, err error) {
 		return nil, nil, os.NewSyscallError("fcntl", err)
 	}
 	return os.NewFile(uintptr(fds[0]), "|0"), write, nil
-}
-
-// enlargePipe asks for a larger pipe. The system may refuse.
-func enlargePipe(fd, size int) {
-	_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, size)
 }

@@ -22,17 +22,29 @@ func (j *Job) Outline() *shared.Result { return j.account((*output.Stream).Outli
 func (j *Job) account(show func(*output.Stream) shared.Output) *shared.Result {
 	r := j.Summary()
 	if r.Status != shared.StatusRunning {
-		j.toldEnd.Store(true)
+		j.mu.Lock()
+		j.toldEnd = true
+		j.mu.Unlock()
 	}
-	r.Stdout = show(j.stdout)
+	r.Stdout = j.stdout.show(show)
 	if j.stderr != nil {
-		r.Stderr = show(j.stderr)
+		r.Stderr = j.stderr.show(show)
 	}
 	return r
 }
 
+func (s *source) show(show func(*output.Stream) shared.Output) shared.Output {
+	out := show(s.text)
+	out.LiveSkipped = s.copy.missed()
+	return out
+}
+
 // HasToldEnd reports whether a Result has said that bash has ended.
-func (j *Job) HasToldEnd() bool { return j.toldEnd.Load() }
+func (j *Job) HasToldEnd() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.toldEnd
+}
 
 // Summary accounts for the job without its output.
 func (j *Job) Summary() *shared.Result {
@@ -56,19 +68,22 @@ func (j *Job) Summary() *shared.Result {
 		r.Signal = process.SignalName(o.status.Signal)
 	}
 	r.Status, r.Cause = status(o)
-	for _, p := range j.leftover() {
-		r.Leftover = append(r.Leftover, shared.Process{PID: p.PID, Command: p.Command})
-	}
-	slices.SortFunc(r.Leftover, func(a, b shared.Process) int { return a.PID - b.PID })
+	r.Leftover = j.leftover()
 	return r
 }
 
-// leftover lists what bash has left running. Of what has ended just now, it
-// waits until the output is read: a Result without left-overs is whole.
-func (j *Job) leftover() []process.Info {
+// leftover lists what bash has left running. A process that has just ended is
+// waited for until its output is read, so that a Result without left-overs is
+// whole.
+func (j *Job) leftover() []shared.Process {
 	for range 20 { // a process that forks and ends may be missed once
-		if members := j.group.Members(); len(members) > 0 {
-			return members
+		var left []shared.Process
+		for _, p := range j.group.Members() {
+			left = append(left, shared.Process{PID: p.PID, Command: p.Command})
+		}
+		if len(left) > 0 {
+			slices.SortFunc(left, func(a, b shared.Process) int { return a.PID - b.PID })
+			return left
 		}
 		select {
 		case <-j.over:
@@ -92,6 +107,20 @@ func status(o outcome) (shared.Status, shared.Cause) {
 	return shared.StatusFailed, ""
 }
 
+// HasOutput reports whether the command has written anything.
+func (j *Job) HasOutput() bool {
+	return slices.ContainsFunc(j.sources(), func(s *source) bool { return s.text.Written() })
+}
+
+// OutputChanged returns channels that are closed when more was written; the
+// second is nil where the streams are merged.
+func (j *Job) OutputChanged() (stdout, stderr <-chan struct{}) {
+	if j.stderr != nil {
+		stderr = j.stderr.text.Changed()
+	}
+	return j.stdout.text.Changed(), stderr
+}
+
 // Watch looks for text that no Result had shown when it was made.
 type Watch struct {
 	streams []*output.Watch
@@ -99,9 +128,9 @@ type Watch struct {
 
 // Watch begins to look for re in the output.
 func (j *Job) Watch(re *regexp.Regexp) *Watch {
-	w := &Watch{streams: []*output.Watch{j.stdout.Watch(re)}}
-	if j.stderr != nil {
-		w.streams = append(w.streams, j.stderr.Watch(re))
+	w := new(Watch)
+	for _, s := range j.sources() {
+		w.streams = append(w.streams, s.text.Watch(re))
 	}
 	return w
 }
