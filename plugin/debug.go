@@ -21,7 +21,7 @@ import (
 func serveDebug(f *flags) error {
 	surviveBrokenPipes()
 	closeInherited()
-	s := &session{hostGone: make(chan struct{})}
+	s := &service{hostGone: make(chan struct{})}
 	s.log = hclog.New(&hclog.LoggerOptions{Name: "bash-plugin", Level: hclog.LevelFromString(f.logLevel), Output: os.Stderr})
 	log.SetFlags(0)
 	log.SetOutput(s.log.StandardWriter(&hclog.StandardLoggerOptions{InferLevels: true})) // of go-plugin's own lines

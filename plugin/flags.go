@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -56,14 +57,18 @@ func flagSet(f *flags) *flag.FlagSet {
 	set.StringVar(&f.logLevel, "log-level", "", "trace, debug, info, warn, error or off (default $BASH_PLUGIN_LOG_LEVEL, else info)")
 	set.BoolVar(&f.debug, "debug", false, "serve until stopped, for a debugger, and print how a host connects")
 	set.BoolVar(&f.version, "version", false, "print the version and exit")
-	set.BoolVar(&f.help, "help", false, "print this and exit")
 	return set
 }
 
 func parseFlags(args []string) (*flags, error) {
 	f := new(flags)
 	set := flagSet(f)
-	if err := set.Parse(args); err != nil {
+	err := set.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		f.help = true
+		return f, nil
+	case err != nil:
 		return nil, fmt.Errorf("%w; -help lists the flags", err)
 	}
 	if set.NArg() > 0 {
@@ -73,7 +78,6 @@ func parseFlags(args []string) (*flags, error) {
 		return nil, fmt.Errorf("-max-log-bytes and -max-session-log-bytes must not be negative; 0 is the default")
 	}
 	if f.logs.Dir != "" {
-		var err error
 		if f.logs.Dir, err = filepath.Abs(f.logs.Dir); err != nil {
 			return nil, fmt.Errorf("cannot find -log-dir: %w", err)
 		}

@@ -33,13 +33,12 @@ func startedByHost() bool {
 // the guardian does the rest.
 const endTimeout = 4 * time.Second
 
-// session is what the process holds while it serves.
-type session struct {
+// service is what the process holds while it serves.
+type service struct {
 	log      hclog.Logger
 	executor *executor.Executor
 	folder   string        // of the socket
 	hostGone chan struct{} // closed when a host that was connected is gone
-	gone     sync.Once
 }
 
 // serve runs the plugin until its host is done with it, or gone.
@@ -50,10 +49,10 @@ func serve(f *flags) error {
 	if hostLeft() {
 		return errors.New("the host is gone")
 	}
-	s := &session{hostGone: make(chan struct{})}
-	s.log = hclog.New(&hclog.LoggerOptions{Name: "bash-plugin", Level: hclog.LevelFromString(f.logLevel), Output: os.Stderr, JSONFormat: true})
+	lines := newLogPipe()
+	s := &service{hostGone: make(chan struct{})}
+	s.log = hclog.New(&hclog.LoggerOptions{Name: "bash-plugin", Level: hclog.LevelFromString(f.logLevel), Output: lines, JSONFormat: true})
 	if err := s.open(f, host); err != nil {
-		s.log.Error("cannot start", "error", err)
 		fmt.Fprintln(os.Stderr, "bash-plugin:", err)
 		return err
 	}
@@ -61,10 +60,10 @@ func serve(f *flags) error {
 	go s.watchSignals()
 	err := shared.Serve(&shared.Plugin{
 		Impl:         s.executor,
-		Disconnected: func() { s.gone.Do(func() { close(s.hostGone) }) },
+		Disconnected: sync.OnceFunc(func() { close(s.hostGone) }),
+		Log:          lines,
 	})
 	if err != nil {
-		s.log.Error("cannot serve", "error", err)
 		fmt.Fprintln(os.Stderr, "bash-plugin:", err)
 	}
 	return errors.Join(err, s.end())
@@ -86,7 +85,7 @@ func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPI
 
 // open makes the socket's folder, the guardian and the executor. The session
 // does not outlive host, a process, unless that is 0.
-func (s *session) open(f *flags, host int) error {
+func (s *service) open(f *flags, host int) error {
 	go sweepFolders()
 	s.folder = newFolder()
 	env := os.Environ()
@@ -117,7 +116,7 @@ func (s *session) open(f *flags, host int) error {
 
 // watchHost ends the session when the host is gone: when its process has
 // ended, or when the connection that it had made has.
-func (s *session) watchHost(host int) {
+func (s *service) watchHost(host int) {
 	ended := make(chan struct{})
 	go func() {
 		process.AwaitParent(host)
@@ -134,7 +133,7 @@ func (s *session) watchHost(host int) {
 // watchSignals ends the session at a signal. A SIGHUP that whoever started the
 // host has had ignored, as nohup does, is caught nevertheless: commands would
 // inherit that.
-func (s *session) watchSignals() {
+func (s *service) watchSignals() {
 	hangUps := syscall.Signal(0)
 	if signal.Ignored(syscall.SIGHUP) {
 		hangUps = syscall.SIGHUP
@@ -158,7 +157,7 @@ func exitCode(err error) int {
 
 // end ends everything. Each of the ways to an end comes here; the first one
 // does the work.
-func (s *session) end() error {
+func (s *service) end() error {
 	time.AfterFunc(endTimeout, func() { os.Exit(1) })
 	err := s.executor.Close()
 	if err != nil {

@@ -48,6 +48,7 @@ const (
 	DefaultMaxBytes = 50 << 10          // Limits.MaxBytes
 	MaxMaxBytes     = 1 << 20           // the largest Limits.MaxBytes
 	MaxCommandBytes = 1 << 20           // the longest ExecuteRequest.Command
+	MaxPatternBytes = 1000              // the longest CheckRequest.WaitFor
 	DefaultGrace    = 2 * time.Second   // KillRequest.Grace
 )
 
@@ -100,13 +101,11 @@ type Limits struct {
 // expression of Go's regexp over the sanitized text of either stream, in which
 // (?m) makes ^ and $ those of lines. A match longer than 64 KiB may be missed, as
 // may one that a flood carries past when the log has reached its bound.
-// One of more than 64 KiB, or that compiles to more than 1000 states, as
-// (\S{1,100} ){1,9} does, is invalid.
 type CheckRequest struct {
 	PID     int           // of the job; AllJobs lists every job in Result.Jobs
 	All     bool          // all output so far, not only what no Result has shown yet
 	Wait    time.Duration // how long to wait at most; 0: not at all; negative is invalid
-	WaitFor string        // what output to wait for; "": for the end; without Wait it has no effect
+	WaitFor string        // what output to wait for, at most MaxPatternBytes; "": for the end; without Wait it has no effect
 	Limits  Limits
 }
 

@@ -1,6 +1,7 @@
 package shared
 
 import (
+	"io"
 	"net/rpc"
 
 	"github.com/hashicorp/go-plugin"
@@ -33,6 +34,10 @@ type Plugin struct {
 	// Disconnected, where not nil, is called each time a host that had
 	// connected is gone, however it went.
 	Disconnected func()
+
+	// Log, where not nil, is the plugin's log: Serve sends it to the host as
+	// go-plugin's synced stderr, to one connection at a time.
+	Log io.Reader
 }
 
 var _ plugin.Plugin = (*Plugin)(nil)

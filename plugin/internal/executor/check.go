@@ -41,82 +41,51 @@ func (e *Executor) list() (*shared.Result, error) {
 	return result, nil
 }
 
-// quitWait is how long a waiting Check waits for the end of its job, which
-// Close brings about.
-const quitWait = 2 * time.Second
-
-// maxLooks is how many waiters look through output at a time, each at a part
-// of it: a call that comes meanwhile waits for no more than these.
-const maxLooks = 2
-
 // await returns when new output matches pattern, the time is up, ctx ends or
-// the job is over. Without a pattern it returns when bash has ended, too, as
-// long as no Result has told so: the next call waits for what bash left behind.
+// the job is over. Without a pattern it returns when bash has ended, too, unless
+// a Result has said so before: then the call waits for what bash left behind.
 func (e *Executor) await(ctx context.Context, j *job.Job, wait time.Duration, pattern *regexp.Regexp) {
-	w := waiter{ctx: ctx, job: j, timer: time.NewTimer(wait), quit: e.quit}
-	defer w.timer.Stop()
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
 	if pattern == nil {
-		if !j.HasToldEnd() {
-			w.ended = j.Ended()
+		ended := j.Ended()
+		if j.HasToldEnd() {
+			ended = nil
 		}
-		w.until(nil, nil, nil)
+		e.until(ctx, j, ended, nil)
 		return
 	}
-	for watch := j.Watch(pattern); w.until(e.looks, nil, nil); {
+	for watch := j.Watch(pattern); ctx.Err() == nil; {
 		stdout, stderr := j.OutputChanged()
-		start := time.Now()
-		var found, more bool
-		looked := make(chan struct{})
-		go func() {
-			defer close(looked)
-			found, more = watch.Match()
-			e.looks <- struct{}{}
-		}()
-		if !w.until(looked, nil, nil) {
-			return // a look that is under way comes to its end alone
-		}
-		// Half of the time is for others, however much is written.
-		if found || !w.until(nil, nil, time.After(time.Since(start))) || !more && !w.until(stdout, stderr, nil) {
+		found, more := e.look(watch)
+		if found || !more && !e.until(ctx, j, stdout, stderr) {
 			return
 		}
 	}
 }
 
-// waiter is what may end a Check's wait.
-type waiter struct {
-	ctx   context.Context
-	job   *job.Job
-	ended <-chan struct{} // nil: never
-	timer *time.Timer
-	quit  <-chan struct{} // Close begins
-	late  <-chan time.Time
+// look looks for a match in the next part of the output, in turn with what
+// handles output.
+func (e *Executor) look(watch *job.Watch) (found, more bool) {
+	e.launcher.turns <- struct{}{}
+	defer func() { <-e.launcher.turns }()
+	return watch.Match()
 }
 
-// until waits for one of the channels, and reports whether that came before the
-// end of the wait.
-func (w *waiter) until(a, b <-chan struct{}, c <-chan time.Time) bool {
-	for {
-		select {
-		case <-w.job.Over():
-			return false
-		case <-w.ended:
-			return false
-		case <-w.ctx.Done():
-			return false
-		case <-w.timer.C:
-			return false
-		case <-w.late:
-			return false
-		case <-w.quit: // Close ends the job
-			w.quit, w.late = nil, time.After(quitWait)
-		case <-a:
-			return true
-		case <-b:
-			return true
-		case <-c:
-			return true
-		}
+// until waits for one of two channels. It returns false where the job or the
+// wait is over.
+func (e *Executor) until(ctx context.Context, j *job.Job, a, b <-chan struct{}) bool {
+	select {
+	case <-a:
+		return true
+	case <-b:
+		return true
+	case <-j.Over():
+	case <-ctx.Done():
+	case <-e.quit:
+		e.awaitOver(j)
 	}
+	return false
 }
 
 // Kill implements shared.Bash.
@@ -139,7 +108,7 @@ func (e *Executor) kill(j *job.Job, req shared.KillRequest) *shared.Result {
 		j.End(shared.CauseKill, req.Signal, req.Grace)
 	}
 	result := j.Result(req.Limits, true)
-	if !j.Running() { // else the system does not let it end: it stays within reach
+	if !j.Running() { // otherwise the system does not let it end, and it stays within reach
 		e.jobs.forget(j)
 	}
 	return result

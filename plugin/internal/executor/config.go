@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -18,9 +17,6 @@ import (
 const (
 	MaxRunning  = 256 // commands at a time
 	MaxFinished = 256 // finished jobs that stay readable
-
-	stopGrace = 500 * time.Millisecond // between SIGTERM and SIGKILL at a timeout, a cancel and Close
-	autoDelay = 2 * time.Second        // what a development command runs in the foreground, in ModeAuto
 )
 
 // Config is what an Executor needs. The zero value works.
@@ -99,11 +95,11 @@ func nameOf(entry string) string {
 	return name
 }
 
-// checkGlobs reports a glob that can never match.
+// checkGlobs reports a pattern that can never match a variable's name.
 func checkGlobs(globs []string) error {
 	for _, glob := range globs {
-		if _, err := filepath.Match(glob, ""); err != nil {
-			return fmt.Errorf("cannot use %q in DropEnv: %w", glob, err)
+		if _, err := filepath.Match(glob, ""); err != nil || glob == "" || strings.ContainsAny(glob, "= \t\n") {
+			return fmt.Errorf("cannot drop %q: use a variable's name, or a pattern such as *_API_KEY", glob)
 		}
 	}
 	return nil

@@ -3,6 +3,8 @@ package executor
 import (
 	"slices"
 	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // devCommands are the programs that ModeAuto takes for development commands:
@@ -13,7 +15,7 @@ var devCommands = []string{
 }
 
 // isDevCommand reports whether a command runs a development command, alone or
-// among others. It reads the text like a shell, but evaluates nothing: what
+// among others. It reads the text as bash would, but evaluates nothing: what
 // comes out of a variable or a substitution is not seen.
 func isDevCommand(command string) bool {
 	return slices.ContainsFunc(programs(command), func(program string) bool {
@@ -24,18 +26,59 @@ func isDevCommand(command string) bool {
 }
 
 // programs returns the name of the program that each simple command runs, and
-// what a shell among them runs with -c.
+// what a shell among them runs with -c. It reads up to a syntax error.
 func programs(command string) []string {
 	var names []string
-	for _, words := range simpleCommands(command) {
-		if name, arguments := program(words); name != "" {
-			names = append(names, name)
-			if slices.Contains(shells, name) {
-				names = append(names, programs(argumentOfC(arguments))...)
-			}
+	for statement, err := range syntax.NewParser().StmtsSeq(strings.NewReader(command)) {
+		if err != nil {
+			break
 		}
+		syntax.Walk(statement, func(node syntax.Node) bool {
+			switch node := node.(type) {
+			case *syntax.Assign, *syntax.Redirect, *syntax.Word:
+				return false
+			case *syntax.CallExpr:
+				names = append(names, called(node)...)
+			}
+			return true
+		})
 	}
 	return names
+}
+
+// called is programs of a simple command.
+func called(call *syntax.CallExpr) []string {
+	words := make([]string, len(call.Args))
+	for i, word := range call.Args {
+		words[i] = literal(word.Parts)
+	}
+	name, arguments := program(words)
+	switch {
+	case name == "":
+		return nil
+	case slices.Contains(shells, name):
+		return append([]string{name}, programs(argumentOfC(arguments))...)
+	}
+	return []string{name}
+}
+
+// literal returns a word without its quotes. A substitution becomes a $, so that
+// the word is not taken for another.
+func literal(parts []syntax.WordPart) string {
+	var b strings.Builder
+	for _, part := range parts {
+		switch part := part.(type) {
+		case *syntax.Lit:
+			b.WriteString(strings.ReplaceAll(part.Value, `\`, ""))
+		case *syntax.SglQuoted:
+			b.WriteString(part.Value)
+		case *syntax.DblQuoted:
+			b.WriteString(literal(part.Parts))
+		default:
+			b.WriteByte('$')
+		}
+	}
+	return b.String()
 }
 
 var shells = []string{"bash", "sh", "dash", "zsh", "ksh"}
@@ -53,9 +96,6 @@ func argumentOfC(arguments []string) string {
 	return rest[0]
 }
 
-// keywords may stand before what a simple command runs.
-var keywords = []string{"{", "}", "!", "if", "then", "elif", "else", "while", "until", "do"}
-
 // wrappers run the command that follows their options.
 var wrappers = map[string]struct {
 	valued   string // options that take the next word
@@ -72,14 +112,13 @@ var wrappers = map[string]struct {
 }
 
 // program returns the program that a simple command runs, without its path,
-// past keywords, assignments and wrappers, and its arguments; "" where there is
-// none.
+// past assignments and wrappers, and its arguments; "" where there is none.
 func program(words []string) (name string, arguments []string) {
 	for len(words) > 0 {
 		name := words[0][strings.LastIndexByte(words[0], '/')+1:]
 		wrapper, wraps := wrappers[name]
 		switch {
-		case slices.Contains(keywords, words[0]) || isAssignment(words[0]):
+		case isAssignment(words[0]):
 			words = words[1:]
 		case wraps:
 			words = skipOptions(words[1:], strings.Fields(wrapper.valued))
@@ -120,17 +159,8 @@ func takesNext(option string, valued []string) bool {
 	return false
 }
 
-// isAssignment reports whether a word is one, as in A=1, A+=1 and A[0]=1.
+// isAssignment reports whether a word is one, as of env.
 func isAssignment(word string) bool {
 	name, _, ok := strings.Cut(word, "=")
-	name, _, _ = strings.Cut(strings.TrimSuffix(name, "+"), "[")
-	if !ok || name == "" || name[0] >= '0' && name[0] <= '9' {
-		return false
-	}
-	for _, c := range name {
-		if c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
-			return false
-		}
-	}
-	return true
+	return ok && syntax.ValidName(name)
 }

@@ -1,17 +1,12 @@
 package executor
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
-	"regexp/syntax"
+	"slices"
 	"strings"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 
 	"bashplugin/plugin/internal/process"
 	"bashplugin/shared"
@@ -31,26 +26,21 @@ func (e *Executor) validate(req *shared.ExecuteRequest) (string, error) {
 	if err := validateCommand(req.Command); err != nil {
 		return "", err
 	}
-	switch req.Mode {
-	case "":
-		req.Mode = shared.ModeDetach
-	case shared.ModeDetach, shared.ModeTerminate, shared.ModeBackground, shared.ModeAuto:
-	default:
-		return "", invalid("unknown Mode %q: use %q, %q, %q or %q", req.Mode, shared.ModeDetach, shared.ModeTerminate, shared.ModeBackground, shared.ModeAuto)
+	req.Mode = cmp.Or(req.Mode, shared.ModeDetach)
+	if !slices.Contains(shared.Modes(), req.Mode) {
+		return "", invalid("unknown Mode %q: use one of %v", req.Mode, shared.Modes())
 	}
 	if req.Timeout < 0 {
 		return "", invalid("Timeout is %v: use 0 for the default, or a positive duration", req.Timeout)
 	}
-	if req.Timeout == 0 && req.Mode != shared.ModeBackground {
-		req.Timeout = shared.DefaultTimeout
-	}
+	req.Timeout = cmp.Or(req.Timeout, req.Mode.DefaultTimeout())
 	if err := validateEnv(req.Env); err != nil {
 		return "", err
 	}
 	if err := validateLimits(&req.Limits); err != nil {
 		return "", err
 	}
-	return e.resolve(req.Dir)
+	return e.launcher.dir.resolve(req.Dir)
 }
 
 func validateCommand(command string) error {
@@ -110,35 +100,14 @@ func validateCheck(req *shared.CheckRequest) (*regexp.Regexp, error) {
 	if req.WaitFor == "" {
 		return nil, nil
 	}
-	if n := len(req.WaitFor); n > maxPattern {
-		return nil, invalid("WaitFor has %d bytes, and may have %d", n, maxPattern)
+	if n := len(req.WaitFor); n > shared.MaxPatternBytes {
+		return nil, invalid("WaitFor has %d bytes, and may have %d", n, shared.MaxPatternBytes)
 	}
-	n, err := states(req.WaitFor)
+	pattern, err := regexp.Compile(req.WaitFor)
 	if err != nil {
 		return nil, invalid("WaitFor is not a regular expression (syntax of Go's regexp): %v", err)
 	}
-	if n > maxStates {
-		return nil, invalid("WaitFor has %d states with its repetitions written out, and may have %d: use * or + where it counts to hundreds", n, maxStates)
-	}
-	return regexp.Compile(req.WaitFor)
-}
-
-const (
-	maxPattern = 64 << 10 // bytes: bounds the time that states takes
-	maxStates  = 1000     // bounds the time that a look through output takes
-)
-
-// states returns the size of the program that a pattern becomes.
-func states(pattern string) (int, error) {
-	parsed, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil {
-		return 0, err
-	}
-	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil {
-		return 0, err
-	}
-	return len(program.Inst), nil
+	return pattern, nil
 }
 
 func validateKill(req *shared.KillRequest) error {
@@ -164,69 +133,6 @@ func validateKill(req *shared.KillRequest) error {
 func validatePID(pid int) error {
 	if pid == 0 || pid < shared.AllJobs {
 		return invalid("PID is %d: use the PID of a Result, or AllJobs (%d)", pid, shared.AllJobs)
-	}
-	return nil
-}
-
-// sessionDir returns the absolute directory of the session.
-func sessionDir(dir string) (string, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", fmt.Errorf("cannot find the working directory: %w", err)
-	}
-	if err := checkDir(dir); err != nil {
-		return "", fmt.Errorf("cannot run commands in %q: %w", dir, err)
-	}
-	return dir, nil
-}
-
-// resolve returns the absolute directory of a request.
-func (e *Executor) resolve(dir string) (string, error) {
-	path := dir
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(e.dir, dir)
-	}
-	err := checkDir(path)
-	switch {
-	case err == nil, e.placeOf(path) != path:
-		return path, nil
-	case dir == "":
-		return "", fail(shared.CodeStart, "cannot run in the session's directory %q: %v", path, err)
-	}
-	return "", invalid("cannot run in Dir %q: %v", path, err)
-}
-
-// placeOf returns the path by which a command gets into a directory. The
-// session's may have been removed, as by the model that works in it: then its
-// commands still begin there, like those of a shell, and can go elsewhere or make
-// it again.
-func (e *Executor) placeOf(dir string) string {
-	if dir != e.dir || e.place == nil {
-		return dir
-	}
-	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return dir
-	}
-	path := fmt.Sprintf("/proc/self/fd/%d", e.place.Fd())
-	if _, err := os.Stat(path); err != nil {
-		return dir // not a system that has it
-	}
-	return path
-}
-
-// checkDir says why a command cannot run in a directory.
-func checkDir(dir string) error {
-	info, err := os.Stat(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return errors.New("it does not exist")
-	case err != nil:
-		return errors.Unwrap(err)
-	case !info.IsDir():
-		return errors.New("it is not a directory")
-	}
-	if err := unix.Access(dir, unix.X_OK); err != nil {
-		return fmt.Errorf("it may not be entered: %w", err)
 	}
 	return nil
 }

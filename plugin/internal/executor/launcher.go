@@ -1,0 +1,105 @@
+package executor
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+
+	"bashplugin/plugin/internal/job"
+	"bashplugin/plugin/internal/output"
+	"bashplugin/plugin/internal/process"
+	"bashplugin/shared"
+)
+
+// launcher starts commands. It holds what all of them have in common: a new
+// limit of commands, or something that wraps bash, begins here.
+type launcher struct {
+	dir   *directory
+	env   []string
+	null  *os.File
+	logs  *output.Logs
+	turns job.Turns
+	start func(process.Spec) (*process.Group, error)
+	bash  atomic.Pointer[string] // found in PATH by the first command
+}
+
+func newLauncher(cfg Config, start func(process.Spec) (*process.Group, error)) (*launcher, error) {
+	dir, err := openDirectory(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, err
+	}
+	return &launcher{
+		dir:   dir,
+		env:   cfg.baseEnv(),
+		null:  null,
+		logs:  output.NewLogs(cfg.Logs),
+		turns: job.NewTurns(runtime.GOMAXPROCS(0)),
+		start: start,
+	}, nil
+}
+
+func (l *launcher) close() error {
+	l.dir.close()
+	return errors.Join(l.logs.Close(), l.null.Close())
+}
+
+// launch starts a valid request's command in an absolute directory.
+func (l *launcher) launch(req shared.ExecuteRequest, dir string, number int) (*job.Job, error) {
+	bash, err := l.findBash()
+	if err != nil {
+		return nil, err
+	}
+	env := override(append(make([]string, 0, len(l.env)+len(req.Env)+1), l.env...), req.Env)
+	j, err := job.Start(job.Config{
+		Start: l.start,
+		Logs:  l.logs,
+		Turns: l.turns,
+		Bash:  bash,
+		Null:  l.null,
+		Dir:   dir,
+		Place: l.dir.way(dir),
+		Env:   override(env, []string{"PWD=" + dir}),
+		Name:  strconv.Itoa(number),
+	}, req)
+	if err != nil {
+		l.bash.Store(nil) // it may have moved
+		return nil, startError(err, bash, dir)
+	}
+	return j, nil
+}
+
+func (l *launcher) findBash() (string, error) {
+	if path := l.bash.Load(); path != nil {
+		return *path, nil
+	}
+	path, err := exec.LookPath("bash")
+	if _, set := os.LookupEnv("PATH"); err != nil && !set {
+		path, err = exec.LookPath("/bin/bash") // whose own PATH is the system's then
+	}
+	if err != nil {
+		return "", fail(shared.CodeStart, "cannot find bash in PATH (%s): install bash, or start the host with a PATH that has it", os.Getenv("PATH"))
+	}
+	l.bash.Store(&path)
+	return path, nil
+}
+
+// startError says what is wrong in terms of what the caller can change.
+func startError(err error, bash, dir string) error {
+	switch {
+	case checkDir(dir) != nil:
+		return fail(shared.CodeStart, "cannot run in %q: %v", dir, checkDir(dir))
+	case errors.Is(err, syscall.E2BIG):
+		return fail(shared.CodeStart, "cannot start bash: the environment is too large for the system")
+	case errors.Is(err, syscall.EAGAIN):
+		return fail(shared.CodeStart, "cannot start bash: the system allows no more processes; end some and try again")
+	}
+	return fail(shared.CodeStart, "cannot start %s: %v", bash, err)
+}
