@@ -1,5 +1,3 @@
-// Bash-plugin runs shell commands for a host that loads it with
-// hashicorp/go-plugin. Package shared is its contract.
 package main
 
 import (

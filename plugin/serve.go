@@ -2,18 +2,13 @@ package main
 
 import (
 	"cmp"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
@@ -170,59 +165,4 @@ func (s *service) end() error {
 	}
 	_ = os.RemoveAll(s.folder)
 	return err
-}
-
-// folderPrefix begins the name of a socket's folder; the process's pid follows.
-const folderPrefix = "bash-plugin-run-"
-
-// maxFolder is how long the path of a socket's folder may be: the system takes
-// about 100 bytes for the socket's path.
-const maxFolder = 80
-
-// shortTemp is the folder for temporary files where the usual one will not do.
-const shortTemp = "/tmp"
-
-// newFolder returns a path that nobody can guess.
-func newFolder() string {
-	name := fmt.Sprintf("%s%d-%s", folderPrefix, os.Getpid(), rand.Text()[:8])
-	dir, err := filepath.Abs(os.TempDir())
-	if err != nil || len(dir)+1+len(name) > maxFolder || !isPlain(dir) {
-		dir = shortTemp
-	}
-	return filepath.Join(dir, name)
-}
-
-// isPlain reports whether a path survives the plugin's first line of output,
-// whose fields end at a bar, and JSON.
-func isPlain(path string) bool {
-	return utf8.ValidString(path) && !strings.ContainsFunc(path, func(r rune) bool { return r == '|' || unicode.IsControl(r) })
-}
-
-// sweepFolders removes the folders of plugins that were killed together with
-// their guardian.
-func sweepFolders() {
-	dirs := []string{shortTemp}
-	if temp := filepath.Clean(os.TempDir()); temp != shortTemp {
-		dirs = append(dirs, temp)
-	}
-	for _, dir := range dirs {
-		entries, _ := os.ReadDir(dir)
-		for _, entry := range entries {
-			if rest, ok := strings.CutPrefix(entry.Name(), folderPrefix); ok {
-				sweepFolder(filepath.Join(dir, entry.Name()), rest)
-			}
-		}
-	}
-}
-
-// sweepFolder removes a folder whose name ends like that, unless its plugin may
-// live.
-func sweepFolder(folder, name string) {
-	var pid int
-	if _, err := fmt.Sscanf(name, "%d-", &pid); err != nil || unix.Kill(pid, 0) != unix.ESRCH {
-		return
-	}
-	if info, err := os.Lstat(folder); err == nil && time.Since(info.ModTime()) > time.Minute {
-		_ = os.RemoveAll(folder) // fails where the folder is another user's
-	}
 }

@@ -1,5 +1,5 @@
 // Package shared is the contract between a host and a bash tool that runs as a
-// plugin, and everything a host needs to load one.
+// plugin, and everything that a host needs to load one.
 //
 // The contract is Bash: Execute runs a command, Check reports on a job, and
 // Kill ends one. A command that outlives its Execute, or leaves processes
@@ -21,4 +21,12 @@
 //
 // A plugin serves an implementation of Bash with a Plugin around it, by Serve or
 // by go-plugin's own Serve and the same Handshake; this module's is in plugin/.
+//
+// # How a call travels
+//
+//	host: Client ► client ── net/rpc ──► server ► implementation of Bash   :plugin
+//	      live writers ◄ liveReceiver ◄── frames ── liveSender ◄
+//
+// The calls share one connection, which internal/muxconn keeps alive while
+// either side is stopped; internal/instance is the plugin's process.
 package shared

@@ -1,0 +1,38 @@
+// Bash-plugin runs shell commands for a host that loads it with
+// hashicorp/go-plugin. Package shared is its contract.
+//
+// # Layout
+//
+//	main, serve, debug   flags; one service: executor, guardian, socket folder
+//	internal/executor    the contract on jobs: validate, run, check, kill, registry
+//	internal/job         one command: processes, output, live copy, outcome
+//	internal/process     start, signal, descendants, guardian
+//	internal/output      tail, log, snapshots, truncation
+//	internal/sanitize    terminal output to text, a stream
+//	internal/bench       the benchmark behind PROMISES.md
+//
+// Imports point one way: main → executor → job → {process, output → sanitize}.
+//
+// # The path of a byte
+//
+//	pipe ► job.source ┬► job.live ► the request's writer            raw
+//	                  └► output.Stream ► sanitize.Sanitizer ┬► tail ► Result
+//	                                                        └► log file
+//
+// # The end of a process
+//
+// Kill, a timeout, a cancelled call and Close all come to job.Job.End and from
+// there to process.Group.End, which signals the command's whole tree and returns
+// when nothing of it lives. When the plugin itself dies, the guardian (a second,
+// idle process of this program) does the same: process.RunGuardian.
+//
+// # Where to change what
+//
+//   - A new field of a Result: its declaration in shared/bash.go, its value in
+//     job/result.go or, if it is about one stream, in output's Show.
+//   - A new mode: its name in shared/mode.go, its rules in executor/mode.go.
+//   - A new limit of commands, or something that wraps bash before it is executed:
+//     executor/launcher.go, and where it must happen in the forked child,
+//     process's start.
+//   - Another way to reach a plugin: see package shared.
+package main
