@@ -52,7 +52,9 @@ func (e *Executor) await(ctx context.Context, j *job.Job, wait time.Duration, pa
 		if j.HasToldEnd() {
 			ended = nil
 		}
-		e.until(ctx, j, ended, nil)
+		if e.until(ctx, j, ended, nil) && j.Summary().Cause != "" {
+			awaitOver(ctx, j) // what it left behind is about to end
+		}
 		return
 	}
 	for watch := j.Watch(pattern); ctx.Err() == nil; {
@@ -83,7 +85,7 @@ func (e *Executor) until(ctx context.Context, j *job.Job, a, b <-chan struct{}) 
 	case <-j.Over():
 	case <-ctx.Done():
 	case <-e.quit:
-		e.awaitOver(j)
+		awaitOver(ctx, j)
 	}
 	return false
 }

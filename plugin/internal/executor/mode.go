@@ -26,8 +26,8 @@ const (
 	autoDelay = 2 * time.Second
 	// stopGrace is between SIGTERM and SIGKILL at a timeout, a cancel and Close.
 	stopGrace = 500 * time.Millisecond
-	// quitWait bounds how long a call waits for its command's end when the
-	// session closes.
+	// quitWait bounds how long a call waits for the rest of a job that this tool
+	// is ending.
 	quitWait = 2 * time.Second
 )
 
@@ -46,7 +46,7 @@ func (e *Executor) attend(ctx context.Context, j *job.Job, req shared.ExecuteReq
 	case <-ctx.Done():
 		e.stop(j, shared.CauseCancel)
 	case <-e.quit: // Close ends the command
-		e.awaitOver(j)
+		awaitOver(context.Background(), j)
 	case <-e.ripe(waiting, j, req):
 		return e.detach(j, req.Limits)
 	case <-timer.C:
@@ -150,12 +150,13 @@ func (e *Executor) limit(j *job.Job, timeout time.Duration) {
 	})
 }
 
-// awaitOver waits for the end of a job that Close is about to bring about.
-func (e *Executor) awaitOver(j *job.Job) {
+// awaitOver waits for the end of a job that this tool is ending, for a while.
+func awaitOver(ctx context.Context, j *job.Job) {
 	timer := time.NewTimer(quitWait)
 	defer timer.Stop()
 	select {
 	case <-j.Over():
+	case <-ctx.Done():
 	case <-timer.C:
 	}
 }

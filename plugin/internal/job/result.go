@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"time"
@@ -65,7 +66,7 @@ func (j *Job) Summary() *shared.Result {
 	}
 	r.ExitCode, r.Duration = o.status.Code, o.duration
 	if o.status.Signal != 0 {
-		r.Signal = process.SignalName(o.status.Signal)
+		r.Signal = cmp.Or(process.SignalName(o.status.Signal), o.status.Signal.String())
 	}
 	r.Status, r.Cause = status(o)
 	r.Leftover = j.leftover()
