@@ -338,21 +338,6 @@ func TestMeaning8Bounded(t *testing.T) {
 			require.NoError(t, os.Remove(r.Stdout.Path))
 		}
 	})
-	t.Run("memory", func(t *testing.T) {
-		bash := launch(t)
-		run(t, bash, "seq 100000")
-		before := memory(t, bash.PluginPID())
-		for _, flood := range []string{
-			"head -c 100000000 /dev/zero | tr '\\0' '\\n'",
-			"head -c 100000000 /dev/zero | tr '\\0' x", // one line
-			"printf '\\033]0;'; head -c 100000000 /dev/zero | tr '\\0' x",
-		} {
-			r := run(t, bash, flood)
-			assert.Equal(t, shared.StatusCompleted, r.Status)
-			assert.Greater(t, r.Stdout.TotalBytes, int64(50000000))
-		}
-		assert.Less(t, memory(t, bash.PluginPID())-before, 64<<20)
-	})
 	t.Run("memory of finished jobs", func(t *testing.T) {
 		bash := launch(t)
 		before := memory(t, bash.PluginPID())

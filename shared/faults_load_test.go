@@ -26,7 +26,7 @@ func faultScale() int {
 func TestFaultMemory(t *testing.T) {
 	t.Parallel()
 	bash := launchWith(t, shared.LaunchConfig{MaxLogBytes: 1 << 20})
-	size := faultScale() * 64 << 20
+	size := faultScale() * 24 << 20
 	if plugintest.Race { // which makes it ten times as slow
 		size /= 4
 	}
@@ -90,7 +90,7 @@ func requireFaultBack(t *testing.T, plugin int, before faultHeld) {
 func TestFaultThousandsInARow(t *testing.T) {
 	t.Parallel()
 	bash := launch(t)
-	n := 1000 * faultScale()
+	n := 700 * faultScale()
 	kinds := []func(i int){
 		func(i int) {
 			assert.Equal(t, fmt.Sprintln(i), run(t, bash, fmt.Sprint("echo ", i)).Stdout.Content)

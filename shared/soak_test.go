@@ -31,10 +31,7 @@ func soakTime(t *testing.T) time.Duration {
 		require.NoError(t, err, "SOAK")
 		return d
 	}
-	if testing.Short() {
-		return 3 * time.Second
-	}
-	return 10 * time.Second
+	return 4 * time.Second
 }
 
 // soakSeed is where its dice begin: SOAK_SEED, or the time.
@@ -74,7 +71,7 @@ type soak struct {
 // TestSoak runs commands of all kinds from many goroutines, with random
 // cancels, kills, crashes of plugins and hosts. Each account must be right,
 // and at the end nothing may be left.
-func TestSoak(t *testing.T) {
+func TestSoak(t *testing.T) { // not parallel: it counts what this process holds
 	s := &soak{t: t, seed: soakSeed(t), temp: shortDir(t), logs: t.TempDir(), crowd: newFaultCrowd(t), counts: make(map[string]int)}
 	t.Logf("SOAK_SEED=%d", s.seed)
 	goroutines, descriptors := runtime.NumGoroutine(), faultDescriptors(t, os.Getpid())
