@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
 	"sync"
 
 	"github.com/hashicorp/go-plugin"
@@ -53,16 +54,20 @@ func dialLive(broker *plugin.MuxBroker, id uint32) (*liveSender, error) {
 	return &liveSender{conn: conn, open: 1}, nil
 }
 
+// writer returns a writer for one kind of frames. It ends by CloseWrite, or when
+// the implementation does not hold it any more.
 func (l *liveSender) writer(kind byte) io.Writer {
 	l.open++
-	return &frameWriter{live: l, kind: kind}
+	w := &frameWriter{live: l, kind: kind, end: sync.OnceFunc(l.release)}
+	runtime.AddCleanup(w, func(end func()) { go end() }, w.end)
+	return w
 }
 
-// returned says that the call is over. Where nothing of the command is left to
-// write, that is the end of the copy.
-func (l *liveSender) returned(over bool) {
+// returned says that the call is over. Where nothing was started, that is the
+// end of the copy.
+func (l *liveSender) returned(r *Result) {
 	_ = l.send(frameReturned, nil)
-	if over {
+	if r == nil || r.PID == 0 {
 		_ = l.send(frameEnd, nil)
 		return
 	}
@@ -92,9 +97,9 @@ func (l *liveSender) send(kind byte, p []byte) error {
 
 // frameWriter is what an implementation gets for a request's writer.
 type frameWriter struct {
-	live  *liveSender
-	kind  byte
-	ended sync.Once
+	live *liveSender
+	kind byte
+	end  func()
 }
 
 // Write sends p in frames.
@@ -112,6 +117,6 @@ func (w *frameWriter) Write(p []byte) (n int, err error) {
 
 // CloseWrite says that nothing more comes.
 func (w *frameWriter) CloseWrite() error {
-	w.ended.Do(w.live.release)
+	w.end()
 	return nil
 }

@@ -59,13 +59,21 @@ func newLiveReceiver(stdout, stderr io.Writer) *liveReceiver {
 func (l *liveReceiver) run(broker *plugin.MuxBroker) {
 	conn, err := l.accept(broker)
 	if err == nil {
-		defer conn.Close()
+		defer hangUp(conn)
 		err = l.copy(conn, frameReturned)
 	}
 	close(l.arrived)
 	if err == nil {
 		_ = l.copy(conn, frameEnd)
 	}
+}
+
+// hangUp asks the plugin to stop and takes what is under way still: the
+// multiplexer would complain about it on stderr.
+func hangUp(conn net.Conn) {
+	_, _ = conn.Write([]byte{0})
+	_, _ = io.Copy(io.Discard, conn)
+	conn.Close()
 }
 
 // accept waits for the plugin until the call has returned. The broker's own

@@ -70,7 +70,7 @@ func (s *server) Execute(args executeArgs, r *reply) error {
 		return s.impl.Execute(ctx, req)
 	})
 	if live != nil {
-		go live.returned(r.Result == nil || isOver(r.Result)) // the reply does not wait for a slow host
+		go live.returned(r.Result) // the reply does not wait for a slow host
 	}
 	return err
 }
