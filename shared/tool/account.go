@@ -10,12 +10,12 @@ import (
 )
 
 // account is the whole text about a command that was waited for: why it was
-// killed, if it was, its streams, how it ended, what is left out and what it
+// killed, if it was, its streams, its exit code, what is left out and what it
 // left running. timeout is the one it had; manage says how to reach the rest.
 func account(r *shared.Result, timeout time.Duration, manage string) string {
 	var b strings.Builder
 	if why := killed(r, timeout); why != "" {
-		b.WriteString(bracket(why, ""))
+		b.WriteString(bracket("Command "+why+".", ""))
 		if r.PID == 0 {
 			return b.String()
 		}
@@ -25,9 +25,77 @@ func account(r *shared.Result, timeout time.Duration, manage string) string {
 	b.WriteString("exit code: " + exitCode(r))
 	b.WriteString(omissions(r))
 	if len(r.Leftover) > 0 {
-		b.WriteString("\n" + bracket("Still running in the background: "+leftover(r.Leftover)+". "+manage, ""))
+		b.WriteString("\n" + bracket("Still running in the background: "+leftover(r)+". "+manage, ""))
 	}
 	return b.String()
+}
+
+// killed says why this tool ended a command, as in "cancelled and killed"; ""
+// if it did not. timeout is the command's, 0 if that is not known.
+func killed(r *shared.Result, timeout time.Duration) string {
+	switch {
+	case r.Status != shared.StatusKilled:
+		return ""
+	case r.PID == 0:
+		return "cancelled before it was started: nothing was run"
+	case r.Cause == shared.CauseTimeout && timeout == 0:
+		return "timed out and was killed"
+	case r.Cause == shared.CauseTimeout:
+		return "timed out after " + seconds(timeout) + " and was killed"
+	case r.Cause == shared.CauseCancel:
+		return "cancelled and killed"
+	case r.Cause == shared.CauseClose:
+		return "killed: the session was closed"
+	}
+	return "killed"
+}
+
+// unasked is killed as a sentence, for a job that no kill of the model ended; ""
+// otherwise.
+func unasked(r *shared.Result) string {
+	if why := killed(r, 0); why != "" && r.Cause != shared.CauseKill {
+		return "Command " + why + "."
+	}
+	return ""
+}
+
+// over reports whether nothing of a command runs any more.
+func over(r *shared.Result) bool {
+	return r.Status != shared.StatusRunning && len(r.Leftover) == 0
+}
+
+// unstoppable is why a process outlives SIGKILL.
+const unstoppable = "the system does not let it end (it hangs, or runs as another user)"
+
+func exitCode(r *shared.Result) string {
+	code := strconv.Itoa(r.ExitCode)
+	if r.Signal != "" {
+		code += " (" + r.Signal + ")"
+	}
+	return code
+}
+
+// leftover names the first processes that a command left running.
+func leftover(r *shared.Result) string {
+	return processes(r, 10, ", ", func(p shared.Process) string {
+		return fmt.Sprintf("%d (%s)", p.PID, shorten(oneLine(p.Command), maxQuoted))
+	})
+}
+
+// pids lists at most so many of them by pid.
+func pids(r *shared.Result, most int, separator string) string {
+	return processes(r, most, separator, func(p shared.Process) string { return strconv.Itoa(p.PID) })
+}
+
+func processes(r *shared.Result, most int, separator string, name func(shared.Process) string) string {
+	var names []string
+	for _, p := range r.Leftover[:min(most, len(r.Leftover))] {
+		names = append(names, name(p))
+	}
+	if more := len(r.Leftover) - most; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, separator)
 }
 
 // streams shows the streams that hold anything.
@@ -35,16 +103,15 @@ func streams(r *shared.Result) string {
 	return section("stdout:", r.Stdout.Content) + section("stderr:", r.Stderr.Content)
 }
 
-// tails does, too, and tells of a stream that is cut how much of it is shown.
+// tails is streams with the extent of what is shown, if a stream is cut.
 func tails(r *shared.Result) string {
-	return section("stdout"+extent(r.Stdout)+":", r.Stdout.Content) + section("stderr"+extent(r.Stderr)+":", r.Stderr.Content)
-}
-
-func extent(o shared.Output) string {
-	if !o.Truncated {
-		return ""
+	heading := func(name string, o shared.Output) string {
+		if o.Truncated {
+			name += " (" + amount(o) + ")"
+		}
+		return name + ":"
 	}
-	return " (" + amount(o) + ")"
+	return section(heading("stdout", r.Stdout), r.Stdout.Content) + section(heading("stderr", r.Stderr), r.Stderr.Content)
 }
 
 // amount says how much of a stream is shown.
@@ -58,74 +125,20 @@ func amount(o shared.Output) string {
 	return count(o.OutputLines, "line")
 }
 
-func exitCode(r *shared.Result) string {
-	code := strconv.Itoa(r.ExitCode)
-	if r.Signal != "" {
-		code += " (" + r.Signal + ")"
-	}
-	return code
-}
-
-// killed says why this tool ended a command that had the timeout (0: nobody
-// knows which); "" where it did not.
-func killed(r *shared.Result, timeout time.Duration) string {
-	switch {
-	case r.Status != shared.StatusKilled:
-		return ""
-	case r.PID == 0:
-		return "Command cancelled before it was started: nothing was run."
-	case r.Cause == shared.CauseTimeout && timeout == 0:
-		return "Command timed out and was killed."
-	case r.Cause == shared.CauseTimeout:
-		return "Command timed out after " + seconds(timeout) + " and was killed."
-	case r.Cause == shared.CauseCancel:
-		return "Command cancelled and killed."
-	case r.Cause == shared.CauseClose:
-		return "Command killed: the session was closed."
-	}
-	return "Command killed."
-}
-
-// over reports whether nothing of a command runs any more.
-func over(r *shared.Result) bool {
-	return r.Status != shared.StatusRunning && len(r.Leftover) == 0
-}
-
-// unstoppable is why a process outlives SIGKILL.
-const unstoppable = "the system does not let it end (it hangs, or runs as another user)"
-
-// leftover names the processes that a command left running, within bounds.
-func leftover(ps []shared.Process) string {
-	const most = 10
-	var named []string
-	for _, p := range ps[:min(most, len(ps))] {
-		named = append(named, fmt.Sprintf("%d (%s)", p.PID, shorten(oneLine(p.Command), maxQuoted)))
-	}
-	if more := len(ps) - most; more > 0 {
-		named = append(named, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(named, ", ")
-}
-
-// omissions says, a line for each stream that the limits cut, what is left out.
+// omissions says, in a line for each stream that the limits cut, what is left
+// out.
 func omissions(r *shared.Result) string {
-	var lines string
-	for _, s := range []struct {
-		name string
-		shared.Output
-	}{{"stdout", r.Stdout}, {"stderr", r.Stderr}} {
-		if s.Truncated {
-			lines += fmt.Sprintf("\n[%s: %s %s]", s.name, showing(s.Output), fullOutput(s.Output))
-		}
-	}
-	return lines
+	return omission("stdout", r.Stdout) + omission("stderr", r.Stderr)
 }
 
-func showing(o shared.Output) string {
-	if o.LastLinePartial {
-		return fmt.Sprintf("Showing last %d of %d bytes, the end of a long line.", o.OutputBytes, o.TotalBytes)
+func omission(name string, o shared.Output) string {
+	switch {
+	case !o.Truncated:
+		return ""
+	case o.LastLinePartial:
+		return fmt.Sprintf("\n[%s: Showing last %d of %d bytes, the end of a long line. %s]", name, o.OutputBytes, o.TotalBytes, fullOutput(o))
 	}
-	return fmt.Sprintf("Showing last %d of %d lines.", o.OutputLines, o.TotalLines)
+	return fmt.Sprintf("\n[%s: Showing last %d of %d lines. %s]", name, o.OutputLines, o.TotalLines, fullOutput(o))
 }
 
 // fullOutput says where the whole of a stream is.
@@ -136,12 +149,12 @@ func fullOutput(o shared.Output) string {
 	case o.Path == "":
 		return "The rest was not kept: " + o.PathError
 	case o.PathError != "":
-		return fmt.Sprintf("Full output file may be incomplete: %s (%s)", o.Path, o.PathError)
+		return fmt.Sprintf("Full output file is incomplete: %s (%s)", o.Path, o.PathError)
 	}
 	return "Full output: " + o.Path
 }
 
-// logs says where the whole output of a job is; nil where it has no log.
+// logs says where the whole output of a job is; nil if it has no log.
 func logs(r *shared.Result) []string {
 	stdout, stderr := r.Stdout, r.Stderr
 	if stdout.Path != "" && stderr.Path != "" && stdout.PathError == "" && stderr.PathError == "" {

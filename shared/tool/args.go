@@ -2,166 +2,194 @@ package tool
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"bashplugin/shared"
 )
 
-// arguments are decoded arguments.
-type arguments []argument
-
-type argument struct {
-	name  string
-	value any // a string, an int64 or a bool
+// The arguments of a tool are a struct. The json tag of a field gives the name
+// of an argument, with omitempty if it may be left out: null is as good. The
+// jsonschema tag is its description. An enum tag lists the values of a string,
+// as in "default|slow". The schema of a pointer allows null.
+//
+// What the schema cannot say is checked by the struct itself.
+type checked interface {
+	// check reports, to the model, numbers out of bounds and arguments that
+	// exclude each other. given[name] says that an argument is there and not null.
+	check(given map[string]bool) error
 }
 
-func (a arguments) get(name string) any {
-	for _, argument := range a {
-		if argument.name == name {
-			return argument.value
-		}
+// integer is what JSON Schema calls one: 5, and also 5.0 and 5e0.
+type integer int64
+
+// UnmarshalJSON implements json.Unmarshaler. Integers that float64 cannot tell
+// apart are cut to the largest that it can.
+func (n *integer) UnmarshalJSON(raw []byte) error {
+	f, err := strconv.ParseFloat(string(raw), 64)
+	switch {
+	case errors.Is(err, strconv.ErrSyntax): // no number
+		return json.Unmarshal(raw, (*int64)(n))
+	case f != math.Trunc(f):
+		return &json.UnmarshalTypeError{Value: "number " + string(raw), Type: reflect.TypeFor[int64]()}
 	}
+	const most = 1 << 53
+	*n = integer(max(-most, min(f, most)))
 	return nil
 }
 
-func (a arguments) has(name string) bool { return a.get(name) != nil }
+// schemaFor returns the JSON Schema of a struct of arguments. Which of them
+// exclude each other is not in it: model APIs take no conditions at the top
+// level.
+func schemaFor[A any]() (*jsonschema.Schema, json.RawMessage) {
+	schema, err := jsonschema.For[A](nil)
+	if err != nil {
+		panic(err) // the struct has a field that cannot be an argument
+	}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[A]()) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		property := schema.Properties[name]
+		if values, ok := field.Tag.Lookup("enum"); ok {
+			for value := range strings.SplitSeq(values, "|") {
+				property.Enum = append(property.Enum, value)
+			}
+		}
+		slices.Reverse(property.Types) // null comes last
+	}
+	text, err := json.Marshal(schema)
+	if err != nil {
+		panic(err)
+	}
+	return schema, text
+}
 
-func (a arguments) text(name string) string { s, _ := a.get(name).(string); return s }
+// usage shows the arguments in one line, as in
+// {"command": string, "timeout"?: integer}.
+func usage(schema *jsonschema.Schema) string {
+	var parts []string
+	for _, name := range schema.PropertyOrder {
+		optional := "?"
+		if slices.Contains(schema.Required, name) {
+			optional = ""
+		}
+		parts = append(parts, fmt.Sprintf("%q%s: %s", name, optional, accepted(schema.Properties[name])))
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
 
-func (a arguments) number(name string) int64 { n, _ := a.get(name).(int64); return n }
+// accepted returns the values of an argument, as in "default" | "slow", or else
+// their type. It leaves null out.
+func accepted(property *jsonschema.Schema) string {
+	var values []string
+	for _, value := range property.Enum {
+		values = append(values, fmt.Sprintf("%q", value))
+	}
+	return cmp.Or(strings.Join(values, " | "), append(property.Types, property.Type)[0])
+}
 
-func (a arguments) flag(name string) bool { b, _ := a.get(name).(bool); return b }
-
-// decode takes a JSON object with the parameters and nothing else. Its errors
-// are for the model: they say what to give instead.
-func (ps parameters) decode(raw json.RawMessage) (arguments, error) {
+// decode reads a call's arguments into a struct that has the schema. Its errors
+// are for the model: they say what is wrong, and what is allowed.
+func decode(raw []byte, schema *jsonschema.Schema, into any) error {
 	if err := wellFormed(raw); err != nil {
-		return nil, err
-	}
-	raw = bytes.TrimSpace(raw)
-	if raw[0] != '{' {
-		return nil, fmt.Errorf("they are %s: give one JSON object", describe(raw))
-	}
-	args := make(arguments, 0, len(ps))
-	err := members(raw, func(name string, value []byte) error {
-		i := slices.IndexFunc(ps, func(p parameter) bool { return p.name == name })
-		if i < 0 {
-			return fmt.Errorf("there is no argument %s", quote(name))
-		}
-		if slices.ContainsFunc(args, func(a argument) bool { return a.name == name }) {
-			return fmt.Errorf("%s is given twice", name)
-		}
-		parsed, err := ps[i].parse(value)
-		args = append(args, argument{ps[i].name, parsed})
 		return err
-	})
-	if err != nil {
-		return nil, err
 	}
-	return args, ps.complete(args)
+	given, err := members(raw, schema)
+	if err != nil {
+		return err
+	}
+	for _, name := range schema.Required {
+		if !given[name] {
+			return fmt.Errorf("%s is missing", name)
+		}
+	}
+	err = json.Unmarshal(raw, into)
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) {
+		name, _, _ := strings.Cut(mismatch.Field, ".")
+		return fmt.Errorf("%s must be %s, not %s", name, accepted(schema.Properties[name]), shorten(mismatch.Value, maxQuoted))
+	}
+	if c, ok := into.(checked); ok && err == nil {
+		return c.check(given)
+	}
+	return err
 }
 
-// complete reports a required argument that is missing.
-func (ps parameters) complete(args arguments) error {
-	for _, p := range ps {
-		if p.required && !args.has(p.name) {
-			return fmt.Errorf("%s is missing", p.name)
+// escape matches an escape of JSON, and with its group half of a surrogate pair
+// without the other half.
+var escape = regexp.MustCompile(`\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]|(u[dD][89a-fA-F])|.)`)
+
+// wellFormed reports what makes raw no JSON text. encoding/json would repair
+// broken characters, and so run another command than the one that was meant.
+func wellFormed(raw []byte) error {
+	err := json.Unmarshal(raw, new(json.RawMessage))
+	switch {
+	case err != nil:
+		return fmt.Errorf("they are not JSON (%w): give one JSON object", err)
+	case !utf8.Valid(raw):
+		return errors.New("they are not UTF-8: give one JSON object in UTF-8")
+	}
+	for _, match := range escape.FindAllSubmatchIndex(raw, -1) {
+		if match[2] >= 0 {
+			return errors.New("they have half of a surrogate pair (\\ud800 to \\udfff): give both halves, or the character itself")
 		}
 	}
 	return nil
 }
 
-// parse checks a valid JSON value. It is nil for a null where nothing is needed:
-// models send one for what they leave out.
-func (p parameter) parse(value []byte) (any, error) {
-	switch given := kindOf(value); {
-	case given == "null" && !p.required:
-		return nil, nil
-	case given != string(p.kind) && (given != "number" || p.kind != integerKind):
-		return nil, fmt.Errorf("%s is %s: give %s", p.name, describe(value), p.article())
+// members returns the names in a JSON object, and whether their values are not
+// null. encoding/json alone would accept a name twice or in capital letters.
+func members(object []byte, schema *jsonschema.Schema) (given map[string]bool, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(object))
+	decoder.UseNumber()
+	if brace, _ := decoder.Token(); brace != json.Delim('{') {
+		return nil, errors.New("they are no JSON object: give one")
 	}
-	switch p.kind {
-	case stringKind:
-		s := unquote(value)
-		return s, p.checkText(s)
-	case integerKind:
-		return p.integer(string(value))
-	}
-	return value[0] == 't', nil
-}
-
-// kindOf returns the type of a valid JSON value, in JSON Schema's words.
-func kindOf(value []byte) string {
-	switch value[0] {
-	case '"':
-		return string(stringKind)
-	case '{':
-		return "object"
-	case '[':
-		return "array"
-	case 't', 'f':
-		return string(booleanKind)
-	case 'n':
-		return "null"
-	}
-	return "number"
-}
-
-func (p parameter) checkText(s string) error {
-	if p.enum != nil && !slices.Contains(p.enum, s) {
-		return fmt.Errorf("%s is %s: give one of %s", p.name, quote(s), strings.Join(p.enum, ", "))
-	}
-	if p.text != nil {
-		return p.text(s)
-	}
-	return nil
-}
-
-// integer takes what JSON Schema calls one: 5, and 5.0 and 5e0 too.
-func (p parameter) integer(number string) (int64, error) {
-	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil {
-		f, _ := strconv.ParseFloat(number, 64) // an overflow is infinite
-		if f != math.Trunc(f) {
-			return 0, fmt.Errorf("%s is %s: give a whole number", p.name, shorten(number, maxQuoted))
+	given = make(map[string]bool)
+	for decoder.More() {
+		token, _ := decoder.Token()
+		name, _ := token.(string)
+		property, known := schema.Properties[name]
+		_, twice := given[name]
+		switch {
+		case !known:
+			return nil, fmt.Errorf("there is no argument %s", quote(name))
+		case twice:
+			return nil, fmt.Errorf("%s is given twice", name)
 		}
-		n = int64(max(math.MinInt64, min(f, math.MaxInt64/2)))
+		var value any
+		if err := decoder.Decode(&value); err != nil {
+			return nil, err
+		}
+		if value != nil && property.Enum != nil && !slices.Contains(property.Enum, value) {
+			return nil, fmt.Errorf("%s must be %s", name, accepted(property))
+		}
+		given[name] = value != nil
 	}
-	if n < p.min || n > p.max {
-		return 0, fmt.Errorf("%s is %s: give a number from %d to %d", p.name, shorten(number, maxQuoted), p.min, p.max)
-	}
-	return n, nil
+	return given, nil
 }
 
-func (p parameter) article() string {
-	if p.kind == integerKind {
-		return "an integer"
-	}
-	return "a " + string(p.kind)
+// maxTimeout is the longest timeout that a model may give, in milliseconds: a
+// day.
+const maxTimeout = integer(24 * time.Hour / time.Millisecond)
+
+// checkRun reports a command and a timeout that cannot be used.
+func checkRun(command string, timeout integer) error {
+	return cmp.Or(checkCommand(command), checkRange("timeout", timeout, 0, maxTimeout))
 }
 
-// describe names a valid JSON value by its type, and by itself where that is
-// short.
-func describe(value []byte) string {
-	switch kind := kindOf(value); kind {
-	case "object", "array":
-		return "an " + kind
-	case "string":
-		return "the string " + quote(unquote(value))
-	case "number":
-		return "the number " + shorten(string(value), maxQuoted)
-	}
-	return string(value)
-}
-
-// validCommand checks a command as far as nothing needs to be run for it.
-func validCommand(command string) error {
+func checkCommand(command string) error {
 	switch {
 	case strings.TrimSpace(command) == "":
 		return errors.New("command is empty: give a bash command")
@@ -171,4 +199,19 @@ func validCommand(command string) error {
 		return errors.New("command has a NUL character, which bash cannot take: leave it out, or have printf '\\0' make it")
 	}
 	return nil
+}
+
+func checkRange(name string, n, from, to integer) error {
+	if n < from || n > to {
+		return fmt.Errorf("%s is out of range: give a number from %d to %d", name, from, to)
+	}
+	return nil
+}
+
+// milliseconds returns a timeout, which is byDefault if it is missing or 0.
+func milliseconds(n integer, byDefault time.Duration) time.Duration {
+	if n == 0 {
+		return byDefault
+	}
+	return time.Duration(n) * time.Millisecond
 }

@@ -43,17 +43,17 @@ func refused(t *testing.T, dialect tool.Dialect, name string, tests []refusal) {
 func TestMalformedCallsRunNothing(t *testing.T) {
 	for _, dialect := range tool.Dialects() {
 		refused(t, dialect, "bash", []refusal{
-			{"nothing", ``, "they are missing: give one JSON object"},
-			{"blank", " \n", "they are missing: give one JSON object"},
+			{"nothing", ``, "they are not JSON (unexpected end of JSON input): give one JSON object"},
+			{"blank", " \n", "they are not JSON (unexpected end of JSON input): give one JSON object"},
 			{"no JSON", `{invalid`, "they are not JSON (invalid character 'i' looking for beginning of object key string): give one JSON object"},
 			{"cut off", `{"command":"ls"`, "they are not JSON (unexpected end of JSON input): give one JSON object"},
 			{"trailing data", `{"command":"ls"} x`, "they are not JSON (invalid character 'x' after top-level value): give one JSON object"},
 			{"two objects", `{"command":"ls"}{}`, "they are not JSON (invalid character '{' after top-level value): give one JSON object"},
 			{"trailing comma", `{"command":"ls",}`, "they are not JSON (invalid character '}' looking for beginning of object key string): give one JSON object"},
-			{"array", `["ls"]`, "they are an array: give one JSON object"},
-			{"string", `"ls"`, `they are the string "ls": give one JSON object`},
-			{"null", `null`, "they are null: give one JSON object"},
-			{"number", `5`, "they are the number 5: give one JSON object"},
+			{"array", `["ls"]`, "they are no JSON object: give one"},
+			{"string", `"ls"`, "they are no JSON object: give one"},
+			{"null", `null`, "they are no JSON object: give one"},
+			{"number", `5`, "they are no JSON object: give one"},
 			{"extra", `{"command":"ls","cwd":"/"}`, `there is no argument "cwd"`},
 			{"extra, long", `{"command":"ls","` + strings.Repeat("x", 1000) + `":1}`, `there is no argument "` + strings.Repeat("x", 80) + `…"`},
 			{"wrong case", `{"Command":"ls"}`, `there is no argument "Command"`},
@@ -61,10 +61,10 @@ func TestMalformedCallsRunNothing(t *testing.T) {
 			{"twice, escaped", `{"command":"ls","\u0063ommand":"rm x"}`, "command is given twice"},
 			{"empty", `{"command":""}`, "command is empty: give a bash command"},
 			{"white", `{"command":" \n\t"}`, "command is empty: give a bash command"},
-			{"a number", `{"command":5}`, "command is the number 5: give a string"},
-			{"a bool", `{"command":true}`, "command is true: give a string"},
-			{"an array", `{"command":["ls"]}`, "command is an array: give a string"},
-			{"an object", `{"command":{"a":1}}`, "command is an object: give a string"},
+			{"a number", `{"command":5}`, "command must be string, not number"},
+			{"a bool", `{"command":true}`, "command must be string, not bool"},
+			{"an array", `{"command":["ls"]}`, "command must be string, not array"},
+			{"an object", `{"command":{"a":1}}`, "command must be string, not object"},
 			{"NUL", `{"command":"ls \u0000"}`, "command has a NUL character, which bash cannot take: leave it out, or have printf '\\0' make it"},
 			{"too long", `{"command":"` + strings.Repeat("x", shared.MaxCommandBytes+1) + `"}`, "command has 1048577 bytes, and 1048576 are allowed: write the script to a file and run that"},
 			{"half a surrogate pair", `{"command":"echo \ud83d"}`, `they have half of a surrogate pair (\ud800 to \udfff): give both halves, or the character itself`},
@@ -78,23 +78,23 @@ func TestMalformedCallsRunNothing(t *testing.T) {
 func TestMalformedTimeouts(t *testing.T) {
 	for _, dialect := range []tool.Dialect{tool.CheckPID, tool.BashID} {
 		refused(t, dialect, "bash", []refusal{
-			{"negative", `{"command":"ls","timeout":-1}`, "timeout is -1: give a number from 0 to 86400000"},
-			{"huge", `{"command":"ls","timeout":86400001}`, "timeout is 86400001: give a number from 0 to 86400000"},
-			{"beyond int64", `{"command":"ls","timeout":9223372036854775808}`, "timeout is 9223372036854775808: give a number from 0 to 86400000"},
-			{"beyond floats", `{"command":"ls","timeout":1e999}`, "timeout is 1e999: give a number from 0 to 86400000"},
-			{"beyond floats, below", `{"command":"ls","timeout":-1e999}`, "timeout is -1e999: give a number from 0 to 86400000"},
+			{"negative", `{"command":"ls","timeout":-1}`, "timeout is out of range: give a number from 0 to 86400000"},
+			{"huge", `{"command":"ls","timeout":86400001}`, "timeout is out of range: give a number from 0 to 86400000"},
+			{"beyond int64", `{"command":"ls","timeout":9223372036854775808}`, "timeout is out of range: give a number from 0 to 86400000"},
+			{"beyond floats", `{"command":"ls","timeout":1e999}`, "timeout is out of range: give a number from 0 to 86400000"},
+			{"beyond floats, below", `{"command":"ls","timeout":-1e999}`, "timeout is out of range: give a number from 0 to 86400000"},
 		})
 	}
 	for _, dialect := range []tool.Dialect{tool.CheckPID, tool.TaskID, tool.BashID} {
 		refused(t, dialect, "bash", []refusal{
-			{"fraction", `{"command":"ls","timeout":1.5}`, "timeout is 1.5: give a whole number"},
-			{"string", `{"command":"ls","timeout":"1000"}`, `timeout is the string "1000": give an integer`},
-			{"bool", `{"command":"ls","timeout":true}`, "timeout is true: give an integer"},
-			{"digits without end", `{"command":"ls","timeout":0.` + strings.Repeat("1", 1000) + `}`, "timeout is 0." + strings.Repeat("1", 78) + "…: give a whole number"},
+			{"fraction", `{"command":"ls","timeout":1.5}`, "timeout must be integer, not number 1.5"},
+			{"string", `{"command":"ls","timeout":"1000"}`, "timeout must be integer, not string"},
+			{"bool", `{"command":"ls","timeout":true}`, "timeout must be integer, not bool"},
+			{"digits without end", `{"command":"ls","timeout":0.` + strings.Repeat("1", 1000) + `}`, "timeout must be integer, not number 0." + strings.Repeat("1", 71) + "…"},
 		})
 	}
 	refused(t, tool.TaskID, "bash", []refusal{
-		{"negative", `{"command":"ls","timeout":-1}`, "timeout is -1: give a number from 0 to 9223372036854775807"},
+		{"negative", `{"command":"ls","timeout":-1}`, "timeout is negative: give milliseconds, or leave it out"},
 	})
 }
 
@@ -106,29 +106,29 @@ func TestMalformedCallsOfEachDialect(t *testing.T) {
 		{"two pids", `{"kill_pid":5,"check_pid":5}`, "command, check_pid and kill_pid exclude each other: give one of them"},
 		{"three things", `{"kill_pid":5,"command":"ls","check_pid":5}`, "command, check_pid and kill_pid exclude each other: give one of them"},
 		{"timeout of a check", `{"check_pid":5,"timeout":5}`, "timeout goes with command only: leave it out"},
-		{"every job", `{"kill_pid":-1}`, "kill_pid is -1: give a number from 1 to 2147483647"},
-		{"pid 0", `{"check_pid":0}`, "check_pid is 0: give a number from 1 to 2147483647"},
-		{"pid a string", `{"check_pid":"5"}`, `check_pid is the string "5": give an integer`},
+		{"every job", `{"kill_pid":-1}`, "kill_pid is out of range: give a number from 1 to 2147483647"},
+		{"pid 0", `{"check_pid":0}`, "check_pid is out of range: give a number from 1 to 2147483647"},
+		{"pid a string", `{"check_pid":"5"}`, "check_pid must be integer, not string"},
 	})
 	refused(t, tool.Mode, "bash", []refusal{
 		{"no command", `{"mode":"slow"}`, "command is missing"},
-		{"command null", `{"command":null}`, "command is null: give a string"},
-		{"unknown mode", `{"command":"ls","mode":"fast"}`, `mode is "fast": give one of default, slow, background`},
+		{"command null", `{"command":null}`, "command is missing"},
+		{"unknown mode", `{"command":"ls","mode":"fast"}`, `mode must be "default" | "slow" | "background"`},
 		{"another dialect's", `{"command":"ls","timeout":5}`, `there is no argument "timeout"`},
 	})
 	for _, dialect := range []tool.Dialect{tool.TaskID, tool.BashID} {
 		refused(t, dialect, "bash", []refusal{
 			{"no command", `{"run_in_background":true}`, "command is missing"},
-			{"flag a string", `{"command":"ls","run_in_background":"true"}`, `run_in_background is the string "true": give a boolean`},
-			{"flag a number", `{"command":"ls","run_in_background":1}`, "run_in_background is the number 1: give a boolean"},
+			{"flag a string", `{"command":"ls","run_in_background":"true"}`, "run_in_background must be boolean, not string"},
+			{"flag a number", `{"command":"ls","run_in_background":1}`, "run_in_background must be boolean, not number"},
 		})
 	}
 	for dialect, id := range map[tool.Dialect]string{tool.TaskID: "task_id", tool.BashID: "bash_id"} {
 		for _, name := range []string{"bash_output", "kill_bash"} {
 			refused(t, dialect, name, []refusal{
 				{"nothing", `{}`, id + " is missing"},
-				{"null", `{"` + id + `":null}`, id + " is null: give a string"},
-				{"a number", `{"` + id + `":5}`, id + " is the number 5: give a string"},
+				{"null", `{"` + id + `":null}`, id + " is missing"},
+				{"a number", `{"` + id + `":5}`, id + " must be string, not number"},
 				{"extra", `{"` + id + `":"x","pid":5}`, `there is no argument "pid"`},
 			})
 		}

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -24,66 +25,48 @@ type bashID struct {
 	tasks tasks
 }
 
-func newBashID(bash shared.Bash, opts Options) []tool {
+func newBashID(bash shared.Bash, opts Options) *Toolset {
 	d := &bashID{bash: bash, dir: opts.Dir, tasks: tasks{bash: bash, newID: newBashName}}
-	return []tool{
-		{
-			Definition: Definition{
-				Name: "bash",
-				Description: "Execute bash commands. Returns the output and exit code of a foreground command, which is killed at its timeout (default: 30 seconds), " +
-					"and the bash_id of a background command, for bash_output and kill_bash. Background commands are killed when the session ends. " +
-					"Of long output the end is returned, and the path of a file that has all of it. " + freshShell,
-				Hints: Hints{Destructive: true, OpenWorld: true},
-			},
-			parameters: parameters{
-				{name: "command", kind: stringKind, text: validCommand, required: true, description: "The bash command to execute"},
-				{name: "timeout", kind: integerKind, max: maxTimeout, description: "Timeout in milliseconds (default: 30000; in background: none)"},
-				{name: "run_in_background", kind: booleanKind, description: "Run the command in the background and return its bash_id at once"},
-			},
-			call: d.run,
-		},
-		{
-			Definition: Definition{
-				Name:        "bash_output",
-				Description: "Read output from a background process. Returns the new output since the last check, the status (running/completed/failed/killed) and, once it has ended, the exit code.",
-				Hints:       Hints{}, // what was read is not new any more
-			},
-			parameters: parameters{{name: "bash_id", kind: stringKind, required: true, description: "The bash_id that bash returned"}},
-			call:       d.output,
-		},
-		{
-			Definition: Definition{
-				Name:        "kill_bash",
-				Description: "Terminate a background process gracefully. Returns its output since the last check. A process that has already ended is no error.",
-				Hints:       Hints{Destructive: true, Idempotent: true},
-			},
-			parameters: parameters{{name: "bash_id", kind: stringKind, required: true, description: "The bash_id that bash returned"}},
-			call:       d.kill,
-		},
-	}
+	return &Toolset{tools: []tool{
+		define("bash", bashIDDescription, Hints{Destructive: true, OpenWorld: true}, d.run),
+		define("bash_output", bashIDOutputDescription, Hints{}, d.output), // not ReadOnly: what was read is not new any more
+		define("kill_bash", bashIDKillDescription, Hints{Destructive: true, Idempotent: true}, d.kill),
+	}}
+}
+
+type bashIDArgs struct {
+	Command    string  `json:"command" jsonschema:"The bash command to execute"`
+	Timeout    integer `json:"timeout,omitempty" jsonschema:"Timeout in milliseconds (default: 30000; in background: none)"`
+	Background bool    `json:"run_in_background,omitempty" jsonschema:"Run the command in the background and return its bash_id at once"`
+}
+
+func (a bashIDArgs) check(map[string]bool) error { return checkRun(a.Command, a.Timeout) }
+
+type bashIDJobArgs struct {
+	ID string `json:"bash_id" jsonschema:"The bash_id that bash returned"`
 }
 
 func newBashName() string {
 	return fmt.Sprintf("bash_%d_%s", time.Now().UnixMilli(), strings.ToLower(rand.Text()[:9]))
 }
 
-func (d *bashID) run(ctx context.Context, args arguments, live io.Writer) Answer {
+func (d *bashID) run(ctx context.Context, args bashIDArgs, live io.Writer) Answer {
 	req := shared.ExecuteRequest{
-		Command: args.text("command"),
+		Command: args.Command,
 		Mode:    shared.ModeTerminate,
-		Timeout: timeout(args, bashDefaultTimeout),
+		Timeout: milliseconds(args.Timeout, bashDefaultTimeout),
 		Dir:     d.dir,
 		Stdout:  live,
 		Stderr:  live,
 	}
-	if args.flag("run_in_background") {
-		req.Mode, req.Timeout = shared.ModeBackground, timeout(args, 0)
+	if args.Background {
+		req.Mode, req.Timeout = shared.ModeBackground, milliseconds(args.Timeout, 0)
 	}
 	r, err := d.bash.Execute(ctx, req)
 	if err != nil {
 		return d.failed("", err)
 	}
-	id := d.tasks.addJob(r, req.Mode)
+	id := d.tasks.addJob(ctx, r, req.Mode)
 	if r.Status == shared.StatusRunning || req.Mode == shared.ModeBackground && id != "" {
 		text := state(id, r, streams(r)) + "\n\nUse bash_output with this bash_id to read its output, kill_bash to terminate it."
 		stuck := req.Mode != shared.ModeBackground
@@ -96,44 +79,37 @@ func (d *bashID) run(ctx context.Context, args arguments, live io.Writer) Answer
 	return Answer{Text: account(r, req.Timeout, manage), IsError: r.Status == shared.StatusKilled, Result: r, ID: id}
 }
 
-func (d *bashID) output(ctx context.Context, args arguments, _ io.Writer) Answer {
-	id := args.text("bash_id")
-	r, err := d.tasks.check(ctx, id, shared.CheckRequest{})
+func (d *bashID) output(ctx context.Context, args bashIDJobArgs, _ io.Writer) Answer {
+	id := args.ID
+	_, r, err := d.tasks.check(ctx, id, shared.CheckRequest{})
 	if err != nil {
 		return d.failed(id, err)
 	}
-	return Answer{Text: state(id, r, orElse(streams(r), "(no new output)\n")), Result: r, ID: id}
+	return Answer{Text: state(id, r, cmp.Or(streams(r), "(no new output)\n")), Result: r, ID: id}
 }
 
-func (d *bashID) kill(ctx context.Context, args arguments, _ io.Writer) Answer {
-	id := args.text("bash_id")
-	seen, err := d.tasks.check(ctx, id, shared.CheckRequest{})
+func (d *bashID) kill(ctx context.Context, args bashIDJobArgs, _ io.Writer) Answer {
+	id := args.ID
+	t, unread, err := d.tasks.check(ctx, id, shared.CheckRequest{})
+	if err == nil && over(unread) {
+		text := fmt.Sprintf("Process %s had already ended.\n", id) + state(id, unread, streams(unread))
+		return Answer{Text: text, Result: unread, ID: id}
+	}
+	var final *shared.Result
+	if err == nil {
+		final, err = d.bash.Kill(ctx, shared.KillRequest{PID: t.pid})
+	}
 	switch {
-	case errors.Is(err, shared.ErrNotFound) && d.tasks.find(id).id != "":
+	case errors.Is(err, shared.ErrNotFound) && t != nil:
 		return Answer{Text: fmt.Sprintf("Process %s is not running any more.", id), ID: id}
 	case err != nil:
 		return d.failed(id, err)
-	case over(seen):
-		text := fmt.Sprintf("Process %s had already ended.\n", id) + state(id, seen, streams(seen))
-		return Answer{Text: text, Result: seen, ID: id}
-	}
-	var final *shared.Result
-	whole, err := d.tasks.check(ctx, id, shared.CheckRequest{All: true})
-	if err == nil {
-		final, err = d.tasks.kill(ctx, id, shared.Limits{})
-	}
-	if errors.Is(err, shared.ErrNotFound) { // another call was faster
-		return Answer{Text: fmt.Sprintf("Process %s is not running any more.", id), ID: id}
-	}
-	if err != nil {
-		return d.failed(id, err)
 	}
 	r := *final
-	r.Stdout = since(seen.Stdout, whole.Stdout, final.Stdout)
-	r.Stderr = since(seen.Stderr, whole.Stderr, final.Stderr)
+	r.Stdout, r.Stderr = since(unread.Stdout, final.Stdout), since(unread.Stderr, final.Stderr)
 	text := fmt.Sprintf("Process %s terminated.\n", id)
 	if over(final) {
-		d.tasks.remember(id, withoutOutput(r))
+		t.final.Store(withoutOutput(r))
 	} else {
 		text = fmt.Sprintf("Process %s was sent SIGKILL, but %s.\n", id, unstoppable)
 	}
@@ -147,11 +123,11 @@ func state(id string, r *shared.Result, body string) string {
 	if r.Status != shared.StatusRunning {
 		fmt.Fprintf(&b, "exit code: %s\n", exitCode(r))
 	}
-	if why := killed(r, 0); why != "" && r.Cause != shared.CauseKill {
+	if why := unasked(r); why != "" {
 		b.WriteString(why + "\n")
 	}
 	if len(r.Leftover) > 0 {
-		fmt.Fprintf(&b, "still running: %s\n", leftover(r.Leftover))
+		fmt.Fprintf(&b, "still running: %s\n", leftover(r))
 	}
 	if body != "" {
 		b.WriteString("\n" + strings.TrimSuffix(body, "\n"))
@@ -159,39 +135,31 @@ func state(id string, r *shared.Result, body string) string {
 	return strings.TrimSuffix(b.String(), "\n") + omissions(r)
 }
 
-// since is what a final account of a stream shows of what had not been seen
-// before seen. That may begin within a line, as the whole account had it: if that
-// was rewritten, all of it is new.
-func since(seen, whole, final shared.Output) shared.Output {
-	begin := final.TotalBytes - int64(len(final.Content))
-	from := seen.TotalBytes - int64(len(seen.Content))
-	if at := int(from - whole.TotalBytes + int64(len(whole.Content))); at >= 0 && at <= len(whole.Content) {
-		line := whole.Content[strings.LastIndexByte(whole.Content[:at], '\n')+1 : at]
-		if first := from - int64(len(line)) - begin; first >= 0 && !strings.HasPrefix(final.Content[min(int(first), len(final.Content)):], line) {
-			from -= int64(len(line))
-		}
-	}
-	if from < begin {
+// since cuts the final account of a stream to what was unread before, and what
+// came later. It begins with a whole line: one that was being written when it
+// was read is shown again, for it may have been rewritten.
+func since(unread, final shared.Output) shared.Output {
+	end := len(final.Content)
+	at := int(unread.TotalBytes-final.TotalBytes) - len(unread.Content) + end
+	if at < 0 {
 		return final
 	}
-	out := final
-	out.Content = strings.ToValidUTF8(final.Content[min(int(from-begin), len(final.Content)):], "")
-	out.Truncated, out.TruncatedBy, out.LastLinePartial = seen.Truncated, seen.TruncatedBy, seen.LastLinePartial
-	out.OutputBytes, out.OutputLines = len(out.Content), strings.Count(out.Content, "\n")
-	if out.Content != "" && !strings.HasSuffix(out.Content, "\n") {
-		out.OutputLines++
+	if at > end { // the line has become shorter
+		at = max(0, end-1)
 	}
+	out := final
+	out.Content = final.Content[strings.LastIndexByte(final.Content[:at], '\n')+1:]
+	out.Truncated, out.TruncatedBy, out.LastLinePartial = false, "", false
+	out.OutputBytes, out.OutputLines = len(out.Content), strings.Count(endLine(out.Content), "\n")
 	return out
 }
 
 // withoutOutput is an account that shows nothing again.
 func withoutOutput(r shared.Result) *shared.Result {
-	r.Stdout, r.Stderr = quiet(r.Stdout), quiet(r.Stderr)
+	for _, o := range []*shared.Output{&r.Stdout, &r.Stderr} {
+		*o = shared.Output{TotalLines: o.TotalLines, TotalBytes: o.TotalBytes, Path: o.Path, PathError: o.PathError}
+	}
 	return &r
-}
-
-func quiet(o shared.Output) shared.Output {
-	return shared.Output{TotalLines: o.TotalLines, TotalBytes: o.TotalBytes, Path: o.Path, PathError: o.PathError}
 }
 
 func (d *bashID) failed(id string, err error) Answer {
@@ -202,8 +170,8 @@ func (d *bashID) failed(id string, err error) Answer {
 	case known.Code != shared.CodeNotFound || errors.Is(err, shared.ErrCrashed):
 		return failed(string(known.Code), err)
 	}
-	text := fmt.Sprintf("%s: there is no background process with the bash_id %s. %s", known.Code, quote(id), d.tasks.known())
-	if d.tasks.find(id).id != "" {
+	text := fmt.Sprintf("%s: there is no background process with the bash_id %s. %s", known.Code, quote(id), d.tasks.newest())
+	if d.tasks.find(id) != nil {
 		text = fmt.Sprintf("%s: the background process %s has ended and its output is not kept any more.", known.Code, id)
 	}
 	return Answer{Text: text, IsError: true, Err: err}

@@ -238,7 +238,7 @@ func TestCase21_BashOutputPollingPattern(t *testing.T) {
 func TestE2E1_LongRunningBackgroundProcess(t *testing.T) {
 	a := newAgent(t, tool.BashID)
 	t.Run("wait for completion", func(t *testing.T) {
-		started := a.start("sleep 3 && echo done")
+		started := a.start("sleep 1 && echo done")
 		assert.Contains(t, a.output(started.ID).Text, "status: running")
 		text := a.collect("bash_output", args{"bash_id": started.ID}, "", "status: completed")
 		assert.Equal(t, 1, strings.Count(text, "stdout:\ndone"))
@@ -291,7 +291,8 @@ func TestBashIDReachesWhatACommandLeftRunning(t *testing.T) {
 	awaitDeath(t, child.PID)
 }
 
-// A process that is ended may rewrite the line that it was writing.
+// A process that is ended may rewrite the line that it was writing: that line is
+// shown again as a whole.
 func TestBashIDKillShowsTheLastWords(t *testing.T) {
 	for name, c := range map[string]struct {
 		last, want string
@@ -301,8 +302,9 @@ func TestBashIDKillShowsTheLastWords(t *testing.T) {
 		"rewritten after read": {`\r\e[Kcheckpoint saved\n`, "stdout:\ncheckpoint saved", true},
 		"grown":                {`\rstep 99%% aborted`, "stdout:\nready\nstep 99% aborted", false},
 		"grown after read":     {`\rstep 99%% aborted`, "stdout:\nstep 99% aborted", true},
-		"appended after read":  {` aborted`, "stdout:\n aborted", true},
+		"appended after read":  {` aborted`, "stdout:\nstep 50% aborted", true},
 		"silent":               {``, "stdout:\nready\nstep 50%", false},
+		"shorter after read":   {`\r\e[Kbye\n`, "stdout:\nbye", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAgent(t, tool.BashID)

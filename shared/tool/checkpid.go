@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"time"
 
 	"bashplugin/shared"
 )
@@ -19,59 +18,56 @@ type checkPID struct {
 	dir  string
 }
 
-func newCheckPID(bash shared.Bash, opts Options) []tool {
+func newCheckPID(bash shared.Bash, opts Options) *Toolset {
 	d := checkPID{bash, opts.Dir}
-	return []tool{{
-		Definition: Definition{
-			Name: "bash",
-			Description: "Execute a bash command. Output truncated to last 2000 lines or 50KB; if truncated, full output saved to temp file. " +
-				"Commands exceeding timeout are auto-backgrounded. " + freshShell,
-			Hints: Hints{Destructive: true, OpenWorld: true},
-		},
-		parameters: parameters{
-			{name: "command", kind: stringKind, text: validCommand, description: "The bash command to execute"},
-			{name: "timeout", kind: integerKind, max: maxTimeout, description: "Timeout in ms before auto-backgrounding (default: 120000)"},
-			{name: "check_pid", kind: integerKind, min: 1, max: math.MaxInt32, description: "Check on a backgrounded process, return new output"},
-			{name: "kill_pid", kind: integerKind, min: 1, max: math.MaxInt32, description: "Kill a backgrounded process, return final output"},
-		},
-		check: d.exclusive,
-		call:  d.call,
+	return &Toolset{tools: []tool{
+		define("bash", checkPIDDescription, Hints{Destructive: true, OpenWorld: true}, d.call),
 	}}
 }
 
-// exclusive reports arguments that do not go together.
-func (checkPID) exclusive(args arguments) error {
-	given := 0
+type checkPIDArgs struct {
+	Command  string  `json:"command,omitempty" jsonschema:"The bash command to execute"`
+	Timeout  integer `json:"timeout,omitempty" jsonschema:"Timeout in ms before auto-backgrounding (default: 120000)"`
+	CheckPID integer `json:"check_pid,omitempty" jsonschema:"Check on a backgrounded process, return new output"`
+	KillPID  integer `json:"kill_pid,omitempty" jsonschema:"Kill a backgrounded process, return final output"`
+}
+
+func (a checkPIDArgs) check(given map[string]bool) error {
+	actions := 0
 	for _, name := range []string{"command", "check_pid", "kill_pid"} {
-		if args.has(name) {
-			given++
+		if given[name] {
+			actions++
 		}
 	}
 	switch {
-	case given == 0:
+	case actions == 0:
 		return errors.New("one of command, check_pid, or kill_pid is required")
-	case given > 1:
+	case actions > 1:
 		return errors.New("command, check_pid and kill_pid exclude each other: give one of them")
-	case args.has("timeout") && !args.has("command"):
+	case given["command"]:
+		return checkRun(a.Command, a.Timeout)
+	case given["timeout"]:
 		return errors.New("timeout goes with command only: leave it out")
+	case given["check_pid"]:
+		return checkRange("check_pid", a.CheckPID, 1, math.MaxInt32)
 	}
-	return nil
+	return checkRange("kill_pid", a.KillPID, 1, math.MaxInt32)
 }
 
-func (d checkPID) call(ctx context.Context, args arguments, live io.Writer) Answer {
+func (d checkPID) call(ctx context.Context, args checkPIDArgs, live io.Writer) Answer {
 	switch {
-	case args.has("check_pid"):
-		return d.checkPID(ctx, int(args.number("check_pid")))
-	case args.has("kill_pid"):
-		return d.killPID(ctx, int(args.number("kill_pid")))
+	case args.CheckPID != 0:
+		return d.look(ctx, int(args.CheckPID))
+	case args.KillPID != 0:
+		return d.kill(ctx, int(args.KillPID))
 	}
 	return d.run(ctx, args, live)
 }
 
-func (d checkPID) run(ctx context.Context, args arguments, live io.Writer) Answer {
+func (d checkPID) run(ctx context.Context, args checkPIDArgs, live io.Writer) Answer {
 	req := shared.ExecuteRequest{
-		Command: args.text("command"),
-		Timeout: timeout(args, shared.DefaultTimeout),
+		Command: args.Command,
+		Timeout: milliseconds(args.Timeout, shared.DefaultTimeout),
 		Dir:     d.dir,
 		Stdout:  live,
 		Stderr:  live,
@@ -89,7 +85,8 @@ func (d checkPID) run(ctx context.Context, args arguments, live io.Writer) Answe
 	return Answer{Text: account(r, req.Timeout, manage), IsError: r.Status != shared.StatusCompleted, Result: r}
 }
 
-func (d checkPID) checkPID(ctx context.Context, pid int) Answer {
+// look is what check_pid does.
+func (d checkPID) look(ctx context.Context, pid int) Answer {
 	r, err := d.bash.Check(ctx, shared.CheckRequest{PID: pid})
 	if err == nil && over(r) {
 		// The last account is the whole one, however often it is asked for.
@@ -119,7 +116,7 @@ func news(r *shared.Result) string {
 		section("New stderr since last check ("+amount(r.Stderr)+"):", r.Stderr.Content)
 }
 
-func (d checkPID) killPID(ctx context.Context, pid int) Answer {
+func (d checkPID) kill(ctx context.Context, pid int) Answer {
 	r, err := d.bash.Kill(ctx, shared.KillRequest{PID: pid})
 	if err != nil {
 		return d.failed("kill", pid, err)
@@ -136,11 +133,11 @@ func (d checkPID) killPID(ctx context.Context, pid int) Answer {
 
 // final is the text about a job whose bash has ended.
 func (checkPID) final(head, shown string, r *shared.Result) string {
-	if why := killed(r, 0); why != "" && r.Cause != shared.CauseKill {
+	if why := unasked(r); why != "" {
 		head += " " + why
 	}
 	if len(r.Leftover) > 0 {
-		head += " Still running: " + leftover(r.Leftover) + "."
+		head += " Still running: " + leftover(r) + "."
 	}
 	return bracket(head, shown, logs(r)...) + omissions(r)
 }
@@ -151,16 +148,4 @@ func (checkPID) failed(what string, pid int, err error) Answer {
 		return Answer{Text: text, IsError: true, Err: err}
 	}
 	return failed(fmt.Sprintf("cannot %s process %d", what, pid), err)
-}
-
-// maxTimeout is the longest timeout that a model may give, in milliseconds: a
-// day.
-const maxTimeout = int64(24 * time.Hour / time.Millisecond)
-
-// timeout returns the argument, and the default where it is missing or 0.
-func timeout(args arguments, byDefault time.Duration) time.Duration {
-	if ms := args.number("timeout"); ms > 0 {
-		return time.Duration(ms) * time.Millisecond
-	}
-	return byDefault
 }

@@ -8,11 +8,12 @@ import (
 
 var errReturned = errors.New("the call has returned")
 
-// gate is the way to a call's live writer, both streams of the command
-// together. It shuts when the call returns, although a job goes on writing.
+// gate passes the output of a command, both streams together, to the live
+// writer of a call until the call returns. The command may go on writing as a
+// job.
 type gate struct {
-	mu sync.Mutex // held while to is written; guards it
-	to io.Writer  // nil: shut
+	mu sync.Mutex // held during a Write; guards to
+	to io.Writer  // nil once the call has returned
 }
 
 // Write writes to the live writer until the call has returned.

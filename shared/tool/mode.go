@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"bashplugin/shared"
@@ -31,26 +30,28 @@ type mode struct {
 	endings *endings
 }
 
-func newMode(bash shared.Bash, opts Options, endings *endings) []tool {
-	d := mode{bash, opts.Dir, endings}
+func newMode(bash shared.Bash, opts Options) *Toolset {
+	d := mode{bash, opts.Dir, newEndings(bash)}
 	description := modeDescription
 	if d.dir != "" {
 		description += "\n\n<pwd>" + d.dir + "</pwd>"
 	}
-	return []tool{{
-		Definition: Definition{Name: "bash", Description: description, Hints: Hints{Destructive: true, OpenWorld: true}},
-		parameters: parameters{
-			{name: "command", kind: stringKind, text: validCommand, required: true, description: "Shell command to execute via bash -c"},
-			{name: "mode", kind: stringKind, enum: []string{"default", "slow", "background"},
-				description: "Execution mode: default (30s timeout), slow (15min timeout), background (detached)"},
-		},
-		call: d.call,
-	}}
+	return &Toolset{
+		tools: []tool{define("bash", description, Hints{Destructive: true, OpenWorld: true}, d.run)},
+		close: d.endings.close,
+	}
 }
 
-func (d mode) call(ctx context.Context, args arguments, live io.Writer) Answer {
+type modeArgs struct {
+	Command string `json:"command" jsonschema:"Shell command to execute via bash -c"`
+	Mode    string `json:"mode,omitempty" enum:"default|slow|background" jsonschema:"Execution mode: default (30s timeout), slow (15min timeout), background (detached)"`
+}
+
+func (a modeArgs) check(map[string]bool) error { return checkCommand(a.Command) }
+
+func (d mode) run(ctx context.Context, args modeArgs, live io.Writer) Answer {
 	req := shared.ExecuteRequest{
-		Command: args.text("command"),
+		Command: args.Command,
 		Mode:    shared.ModeTerminate,
 		Timeout: defaultModeTimeout,
 		Dir:     d.dir,
@@ -59,7 +60,7 @@ func (d mode) call(ctx context.Context, args arguments, live io.Writer) Answer {
 		Stdout:  live,
 		Stderr:  live,
 	}
-	switch args.text("mode") {
+	switch args.Mode {
 	case "slow":
 		req.Timeout = slowModeTimeout
 	case "background":
@@ -110,16 +111,10 @@ func verdict(r *shared.Result, timeout time.Duration) string {
 		return fmt.Sprintf("[command was sent SIGKILL, but %s: pid %d]", unstoppable, r.PID)
 	case r.Status != shared.StatusKilled:
 		return ""
-	case r.PID == 0:
-		return "[command cancelled before it was started: nothing was run]"
 	case r.Cause == shared.CauseTimeout:
 		return "[command timed out after " + seconds(timeout) + "]"
-	case r.Cause == shared.CauseCancel:
-		return "[command cancelled and killed]"
-	case r.Cause == shared.CauseClose:
-		return "[command killed: the session was closed]"
 	}
-	return "[command killed]"
+	return "[command " + killed(r, timeout) + "]"
 }
 
 // middle shows output of which the limits may have left out the middle.
@@ -131,28 +126,12 @@ func middle(o shared.Output) string {
 		size(o.TotalBytes), size(int64(modeLimits.MaxBytes)), o.Head, endLine(o.Content), fullOutput(o))
 }
 
-// remaining tells of what the command left running in at most room bytes: where
-// the output is and a few pids or, where there is less room, some of that.
+// remaining says, in at most room bytes, how to reach what the command left
+// running: in its log, if there is room for the path, and by some pids.
 func remaining(r *shared.Result, room int) string {
-	if text := fmt.Sprintf("[still running, output in %s; %s]", r.Stdout.Path, stop(r.Leftover, 10)); r.Stdout.Path != "" && len(text) <= room {
+	stop := "to stop: kill -9 " + pids(r, 5, " ") + "]"
+	if text := "[still running, output in " + r.Stdout.Path + "; " + stop; r.Stdout.Path != "" && len(text) <= room {
 		return text
 	}
-	for most := 10; ; most-- {
-		if text := fmt.Sprintf("[still running; %s]", stop(r.Leftover, most)); len(text) <= room || most == 1 {
-			return text
-		}
-	}
-}
-
-// stop is the command that ends processes, of which it names some.
-func stop(processes []shared.Process, most int) string {
-	var b strings.Builder
-	b.WriteString("to stop: kill -9")
-	for _, p := range processes[:min(most, len(processes))] {
-		fmt.Fprintf(&b, " %d", p.PID)
-	}
-	if more := len(processes) - most; more > 0 {
-		fmt.Fprintf(&b, " (and %d more)", more)
-	}
-	return b.String()
+	return "[still running; " + stop
 }

@@ -1,13 +1,13 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -26,37 +26,38 @@ const (
 var taskFinalLimits = shared.Limits{MaxBytes: 16 << 10}
 
 // taskID is the task_id dialect: three tools. A command that fails is not an
-// error in it, and reading a task shows all its output each time. It has no
-// list of banned commands: what may be run is for the host to say.
+// error in it, and reading a task shows all its output each time. It bans no
+// commands: the host decides what may be run.
 type taskID struct {
 	bash  shared.Bash
 	dir   string
 	tasks tasks
 }
 
-func newTaskID(bash shared.Bash, opts Options) []tool {
+func newTaskID(bash shared.Bash, opts Options) *Toolset {
 	d := &taskID{bash: bash, dir: opts.Dir, tasks: tasks{bash: bash, newID: newTaskName}}
-	return []tool{
-		{
-			Definition: Definition{Name: "bash", Description: taskBashDescription, Hints: Hints{Destructive: true, OpenWorld: true}},
-			parameters: parameters{
-				{name: "command", kind: stringKind, text: validCommand, required: true, description: "The command to execute"},
-				{name: "timeout", kind: integerKind, nullable: true, max: math.MaxInt64, description: "Optional timeout in milliseconds (max 600000)"},
-				{name: "run_in_background", kind: booleanKind, description: "Set to true to run this command in the background. Use bash_output to read output later."},
-			},
-			call: d.run,
-		},
-		{
-			Definition: Definition{Name: "bash_output", Description: taskOutputDescription, Hints: Hints{ReadOnly: true}},
-			parameters: parameters{{name: "task_id", kind: stringKind, required: true, description: "The ID of the background task"}},
-			call:       d.output,
-		},
-		{
-			Definition: Definition{Name: "kill_bash", Description: taskKillDescription, Hints: Hints{Destructive: true, Idempotent: true}},
-			parameters: parameters{{name: "task_id", kind: stringKind, required: true, description: "The ID of the background task to terminate"}},
-			call:       d.kill,
-		},
+	return &Toolset{tools: []tool{
+		define("bash", taskIDDescription, Hints{Destructive: true, OpenWorld: true}, d.run),
+		define("bash_output", taskIDOutputDescription, Hints{ReadOnly: true}, d.output),
+		define("kill_bash", taskIDKillDescription, Hints{Destructive: true, Idempotent: true}, d.kill),
+	}}
+}
+
+type taskIDArgs struct {
+	Command    string   `json:"command" jsonschema:"The command to execute"`
+	Timeout    *integer `json:"timeout,omitempty" jsonschema:"Optional timeout in milliseconds (max 600000)"`
+	Background bool     `json:"run_in_background,omitempty" jsonschema:"Set to true to run this command in the background. Use bash_output to read output later."`
+}
+
+func (a taskIDArgs) check(map[string]bool) error {
+	if a.Timeout != nil && *a.Timeout < 0 {
+		return errors.New("timeout is negative: give milliseconds, or leave it out")
 	}
+	return checkCommand(a.Command)
+}
+
+type taskIDJobArgs struct {
+	ID string `json:"task_id" jsonschema:"The ID of the background task"`
 }
 
 func newTaskName() string {
@@ -65,26 +66,24 @@ func newTaskName() string {
 	return "task_" + hex.EncodeToString(random[:])
 }
 
-func (d *taskID) run(ctx context.Context, args arguments, live io.Writer) Answer {
+func (d *taskID) run(ctx context.Context, args taskIDArgs, live io.Writer) Answer {
 	req := shared.ExecuteRequest{
-		Command: args.text("command"),
+		Command: args.Command,
 		Mode:    shared.ModeAuto,
-		Timeout: d.timeout(args),
+		Timeout: taskTimeout(args.Timeout, taskDefaultTimeout),
 		Dir:     d.dir,
 		Stdout:  live,
 		Stderr:  live,
 	}
-	if args.flag("run_in_background") {
-		req.Mode, req.Merge = shared.ModeBackground, true // its output is read as one
-		if args.number("timeout") == 0 {
-			req.Timeout = 0
-		}
+	if args.Background {
+		req.Mode, req.Timeout = shared.ModeBackground, taskTimeout(args.Timeout, 0)
+		req.Merge = true // its output is read as one
 	}
 	r, err := d.bash.Execute(ctx, req)
 	if err != nil {
 		return failed("Command execution failed", err)
 	}
-	id := d.tasks.addJob(r, req.Mode)
+	id := d.tasks.addJob(ctx, r, req.Mode)
 	switch {
 	case r.Status == shared.StatusRunning || req.Mode == shared.ModeBackground && id != "":
 		return Answer{Text: moved(id, r), Result: r, ID: id}
@@ -94,13 +93,12 @@ func (d *taskID) run(ctx context.Context, args arguments, live io.Writer) Answer
 	return Answer{Text: report(id, r), Result: r, ID: id}
 }
 
-// timeout returns the argument, which is cut to the maximum.
-func (*taskID) timeout(args arguments) time.Duration {
-	ms := min(args.number("timeout"), int64(taskMaxTimeout/time.Millisecond))
-	if ms == 0 {
-		return min(taskDefaultTimeout, taskMaxTimeout)
+// taskTimeout cuts a timeout to the maximum.
+func taskTimeout(given *integer, byDefault time.Duration) time.Duration {
+	if given == nil {
+		given = new(integer)
 	}
-	return time.Duration(ms) * time.Millisecond
+	return milliseconds(min(*given, integer(taskMaxTimeout/time.Millisecond)), min(byDefault, taskMaxTimeout))
 }
 
 // moved is the text of a command that goes on as a task.
@@ -159,13 +157,13 @@ func cancelled(r *shared.Result) string {
 func report(id string, r *shared.Result) string {
 	text := strings.Join([]string{
 		"Command: " + shorten(r.Command, maxCommand),
-		"Directory: " + orElse(r.Dir, "(root)"),
-		"Stdout: " + orElse(strings.TrimSuffix(r.Stdout.Content, "\n"), "(empty)"),
-		"Stderr: " + orElse(strings.TrimSuffix(r.Stderr.Content, "\n"), "(empty)"),
+		"Directory: " + cmp.Or(r.Dir, "(root)"),
+		"Stdout: " + cmp.Or(strings.TrimSuffix(r.Stdout.Content, "\n"), "(empty)"),
+		"Stderr: " + cmp.Or(strings.TrimSuffix(r.Stderr.Content, "\n"), "(empty)"),
 		"Error: (none)",
 		"Exit Code: " + strconv.Itoa(r.ExitCode),
-		"Signal: " + orElse(r.Signal, "(none)"),
-		"Background PIDs: " + orElse(pids(r.Leftover), "(none)"),
+		"Signal: " + cmp.Or(r.Signal, "(none)"),
+		"Background PIDs: " + cmp.Or(pids(r, 50, ", "), "(none)"),
 		"Process Group PGID: " + strconv.Itoa(r.PID),
 	}, "\n")
 	if id != "" {
@@ -174,9 +172,9 @@ func report(id string, r *shared.Result) string {
 	return text + omissions(r)
 }
 
-func (d *taskID) output(ctx context.Context, args arguments, _ io.Writer) Answer {
-	id := args.text("task_id")
-	r, err := d.tasks.check(ctx, id, shared.CheckRequest{All: true})
+func (d *taskID) output(ctx context.Context, args taskIDJobArgs, _ io.Writer) Answer {
+	id := args.ID
+	_, r, err := d.tasks.check(ctx, id, shared.CheckRequest{All: true})
 	if err != nil {
 		return d.failed(id, err)
 	}
@@ -193,14 +191,14 @@ func (d *taskID) output(ctx context.Context, args arguments, _ io.Writer) Answer
 		text += "\nExit Code: " + exitCode(r)
 	}
 	if len(r.Leftover) > 0 {
-		text += "\nBackground PIDs: " + pids(r.Leftover)
+		text += "\nBackground PIDs: " + pids(r, 50, ", ")
 	}
 	return Answer{Text: strings.TrimSuffix(text, "\n"), Result: r, ID: id}
 }
 
-func (d *taskID) kill(ctx context.Context, args arguments, _ io.Writer) Answer {
-	id := args.text("task_id")
-	r, err := d.tasks.check(ctx, id, shared.CheckRequest{All: true})
+func (d *taskID) kill(ctx context.Context, args taskIDJobArgs, _ io.Writer) Answer {
+	id := args.ID
+	t, r, err := d.tasks.check(ctx, id, shared.CheckRequest{All: true})
 	switch {
 	case err != nil:
 		return d.failed(id, err)
@@ -208,7 +206,7 @@ func (d *taskID) kill(ctx context.Context, args arguments, _ io.Writer) Answer {
 		text := fmt.Sprintf("Task %s is not running (status: %s). Cannot terminate.", id, r.Status)
 		return Answer{Text: text, IsError: true, Result: r, ID: id}
 	}
-	r, err = d.tasks.kill(ctx, id, taskFinalLimits)
+	r, err = d.bash.Kill(ctx, shared.KillRequest{PID: t.pid, Limits: taskFinalLimits})
 	switch {
 	case err != nil:
 		text := fmt.Sprintf("Failed to terminate task %s. Process may have already exited.", id)
@@ -217,7 +215,7 @@ func (d *taskID) kill(ctx context.Context, args arguments, _ io.Writer) Answer {
 		text := fmt.Sprintf("Failed to terminate task %s: it was sent SIGKILL, but %s.", id, unstoppable)
 		return Answer{Text: text, IsError: true, Result: r, ID: id}
 	}
-	d.tasks.remember(id, r)
+	t.final.Store(r)
 	return Answer{Text: fmt.Sprintf("Successfully terminated task %s (%s)", id, shorten(r.Command, maxCommand)), Result: r, ID: id}
 }
 
@@ -227,30 +225,10 @@ func (d *taskID) failed(id string, err error) Answer {
 	case errors.Is(err, shared.ErrCrashed):
 	case !errors.Is(err, shared.ErrNotFound):
 		text = "no result: " + err.Error()
-	case d.tasks.find(id).id == "":
-		text = fmt.Sprintf("Task %s not found. %s", shorten(oneLine(id), maxQuoted), d.tasks.known())
+	case d.tasks.find(id) == nil:
+		text = fmt.Sprintf("Task %s not found. %s", shorten(oneLine(id), maxQuoted), d.tasks.newest())
 	default:
 		text = fmt.Sprintf("Task %s not found: it has ended and its output is not kept any more.", id)
 	}
 	return Answer{Text: text, IsError: true, Err: err}
-}
-
-// pids lists processes, within bounds.
-func pids(ps []shared.Process) string {
-	const most = 50
-	var numbers []string
-	for _, p := range ps[:min(most, len(ps))] {
-		numbers = append(numbers, strconv.Itoa(p.PID))
-	}
-	if more := len(ps) - most; more > 0 {
-		numbers = append(numbers, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(numbers, ", ")
-}
-
-func orElse(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }

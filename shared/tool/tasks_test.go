@@ -17,24 +17,41 @@ import (
 	"bashplugin/shared/tool"
 )
 
-// jobs is a Bash whose every command is a running job; a test says with which
-// pid.
+// jobs is a Bash whose every command is a job that runs until it is killed; a
+// test says with which pid.
 func jobs(pid func() int) *fake {
-	started := make(map[int]time.Time)
-	account := func(pid int, status shared.Status) *shared.Result {
-		return &shared.Result{PID: pid, Status: status, Started: started[pid]}
+	known := make(map[int]*shared.Result)
+	begun := 0
+	find := func(pid int) (*shared.Result, error) {
+		if r := known[pid]; r != nil {
+			return r, nil
+		}
+		return nil, &shared.Error{Code: shared.CodeNotFound, Message: "no such job"}
 	}
 	return &fake{
 		execute: func(context.Context, shared.ExecuteRequest) (*shared.Result, error) {
-			n := pid()
-			started[n] = time.Unix(int64(len(started)), int64(time.Now().Nanosecond()))
-			return account(n, shared.StatusRunning), nil
+			begun++
+			r := &shared.Result{PID: pid(), Status: shared.StatusRunning, Started: time.Unix(int64(begun), 0)}
+			known[r.PID] = r
+			return r, nil
 		},
 		check: func(_ context.Context, req shared.CheckRequest) (*shared.Result, error) {
-			return account(req.PID, shared.StatusRunning), nil
+			if req.PID != shared.AllJobs {
+				return find(req.PID)
+			}
+			all := new(shared.Result)
+			for _, r := range known {
+				all.Jobs = append(all.Jobs, *r)
+			}
+			return all, nil
 		},
 		kill: func(_ context.Context, req shared.KillRequest) (*shared.Result, error) {
-			return account(req.PID, shared.StatusKilled), nil
+			r, err := find(req.PID)
+			if err != nil {
+				return nil, err
+			}
+			delete(known, req.PID)
+			return &shared.Result{PID: r.PID, Status: shared.StatusKilled, Started: r.Started}, nil
 		},
 	}
 }
@@ -49,41 +66,41 @@ var startArgs = args{"command": "x", "run_in_background": true}
 // The pid of a job that was forgotten comes again: the old id must not reach
 // the new job.
 func TestAnIDNeverReachesALaterJob(t *testing.T) {
-	for _, dialect := range []tool.Dialect{tool.TaskID, tool.BashID} {
+	for dialect, id := range map[tool.Dialect]string{tool.TaskID: "task_id", tool.BashID: "bash_id"} {
 		bash := jobs(func() int { return 7 })
 		a := newAgentOver(t, dialect, bash)
-		id := map[tool.Dialect]string{tool.TaskID: "task_id", tool.BashID: "bash_id"}[dialect]
-		old, fresh := a.run(startArgs).ID, a.run(startArgs).ID
-		for _, name := range []string{"bash_output", "kill_bash"} {
-			assert.ErrorIs(t, a.use(name, args{id: old}).Err, shared.ErrNotFound)
-			assert.False(t, a.use(name, args{id: fresh}).IsError)
-		}
-
-		// It may be another toolset's.
-		old = a.run(startArgs).ID
-		newAgentOver(t, dialect, bash).run(startArgs)
-		killed := len(bash.requests)
-		assert.ErrorIs(t, a.use("bash_output", args{id: old}).Err, shared.ErrNotFound)
-		a.use("kill_bash", args{id: old})
-		for _, req := range bash.requests[killed:] {
-			assert.IsType(t, shared.CheckRequest{}, req)
+		old := a.run(startArgs).ID
+		fresh := map[string]*agent{"the same toolset": a, "another toolset": newAgentOver(t, dialect, bash)}
+		for name, other := range fresh {
+			started := other.run(startArgs).ID
+			before := len(bash.requests)
+			assert.ErrorIs(t, a.use("bash_output", args{id: old}).Err, shared.ErrNotFound, name)
+			a.use("kill_bash", args{id: old})
+			for _, req := range bash.requests[before:] {
+				assert.IsType(t, shared.CheckRequest{}, req, name)
+			}
+			assert.False(t, other.use("kill_bash", args{id: started}).IsError, name)
 		}
 	}
 }
 
+// The id of a job that runs stays, however many jobs were killed since.
 func TestIDsAreBounded(t *testing.T) {
 	a := newAgentOver(t, tool.BashID, jobs(counter()))
-	first, second := a.run(startArgs).ID, a.run(startArgs).ID
-	assert.False(t, a.kill(second).IsError)
+	server, first := a.run(startArgs).ID, a.run(startArgs).ID
+	a.kill(first)
 	for range 510 {
+		a.kill(a.run(startArgs).ID)
+	}
+	assert.False(t, a.output(first).IsError, "512 ids are known")
+	a.run(startArgs)
+	assert.True(t, a.output(first).IsError, "those that the Bash has forgotten go")
+	assert.False(t, a.output(server).IsError)
+
+	for range 511 { // more than this module's Bash knows
 		a.run(startArgs)
 	}
-	assert.False(t, a.output(second).IsError, "512 ids are known")
-	a.run(startArgs)
-	assert.True(t, a.output(second).IsError, "one that has ended goes first")
-	assert.False(t, a.output(first).IsError)
-	a.run(startArgs)
-	answer := a.output(first)
+	answer := a.output(server)
 	assert.True(t, answer.IsError)
 	assert.Contains(t, answer.Text, ". The newest are bash_")
 }
@@ -158,8 +175,8 @@ func TestModeEndingWithoutAnAccount(t *testing.T) {
 		"plugin gone": {broken(shared.ErrCrashed).check, "\n\n[background process error: the plugin crashed]\n"},
 		"closed":      {broken(shared.ErrClosed).check, "\n\n[background process killed: the session was closed]\n"},
 		"forgotten":   {nil, "\n\n[background process killed]\n"},
-		"timed out":   {always(&shared.Result{Status: shared.StatusKilled, Cause: shared.CauseTimeout}).check, "\n\n[background process killed: it ran for 24 hours]\n"},
-		"closing":     {always(&shared.Result{Status: shared.StatusKilled, Cause: shared.CauseClose}).check, "\n\n[background process killed: the session was closed]\n"},
+		"timed out":   {always(&shared.Result{PID: 7, Status: shared.StatusKilled, Cause: shared.CauseTimeout}).check, "\n\n[background process killed: it ran for 24 hours]\n"},
+		"closing":     {always(&shared.Result{PID: 7, Status: shared.StatusKilled, Cause: shared.CauseClose}).check, "\n\n[background process killed: the session was closed]\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "log")
@@ -181,14 +198,4 @@ func TestModeEndingOfALogThatIsGone(t *testing.T) {
 	tools.Call(t.Context(), tool.Call{Name: "bash", Arguments: fmt.Appendf(nil, `{"command":"x","mode":"background"}`)})
 	require.NoError(t, tools.Close())
 	assert.NoFileExists(t, path)
-}
-
-// However many jobs have ended since, the id of one that runs stays.
-func TestTheIDOfAServerStays(t *testing.T) {
-	a := newAgentOver(t, tool.BashID, plugin)
-	server := a.run(args{"command": forever, "run_in_background": true}).ID
-	for range 520 {
-		a.run(args{"command": "true", "run_in_background": true})
-	}
-	assert.False(t, a.kill(server).IsError)
 }

@@ -60,11 +60,9 @@ func seconds(d time.Duration) string {
 	return strconv.FormatFloat(d.Round(time.Millisecond).Seconds(), 'f', -1, 64) + "s"
 }
 
-// size is a number of bytes for reading, as in 128.0KB.
+// size is a large number of bytes for reading, as in 128.0KB.
 func size(n int64) string {
 	switch {
-	case n < 1<<10:
-		return fmt.Sprintf("%dB", n)
 	case n < 1<<20:
 		return fmt.Sprintf("%.1fKB", float64(n)/(1<<10))
 	case n < 1<<30:

@@ -79,7 +79,7 @@ func TestTextOfCheckPIDExecute(t *testing.T) {
 		{"one long line", shared.Result{PID: 7, Status: shared.StatusCompleted, Stdout: cutLine},
 			"stdout:\nzzz\n\nexit code: 0\n[stdout: Showing last 3 of 99999 bytes, the end of a long line. Full output: /log/1.stdout.log]", false},
 		{"log incomplete", shared.Result{PID: 7, Status: shared.StatusCompleted, Stdout: small, Stderr: broke(cutLines, "/log/2", "disk full")},
-			"stdout:\nout\n\nstderr:\nb\nc\n\nexit code: 0\n[stderr: Showing last 2 of 8500 lines. Full output file may be incomplete: /log/2 (disk full)]", false},
+			"stdout:\nout\n\nstderr:\nb\nc\n\nexit code: 0\n[stderr: Showing last 2 of 8500 lines. Full output file is incomplete: /log/2 (disk full)]", false},
 		{"no log", shared.Result{PID: 7, Status: shared.StatusCompleted, Stdout: broke(cutLines, "", "disk full")},
 			"stdout:\nb\nc\n\nexit code: 0\n[stdout: Showing last 2 of 8500 lines. The rest was not kept: disk full]", false},
 		{"no log, and nobody knows why", shared.Result{PID: 7, Status: shared.StatusCompleted, Stdout: broke(cutLines, "", "")},
@@ -96,7 +96,7 @@ func TestTextOfCheckPIDExecute(t *testing.T) {
 		{"backgrounded, truncated", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1, Stdout: cutLines},
 			"[Command backgrounded after 1.5s (pid 7).\n\nstdout (last 2 lines):\nb\nc\n\nFull output: /log/1.stdout.log\nUse check_pid or kill_pid to manage.]\n[stdout: Showing last 2 of 8500 lines. Full output: /log/1.stdout.log]", false},
 		{"backgrounded, one log incomplete", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1, Stdout: cutLine, Stderr: broke(logged2, "/log/2", "disk full")},
-			"[Command backgrounded after 1.5s (pid 7).\n\nstdout (last 3 bytes):\nzzz\n\nstderr:\nerr\n\nFull output: /log/1.stdout.log\nFull output file may be incomplete: /log/2 (disk full)\nUse check_pid or kill_pid to manage.]\n" +
+			"[Command backgrounded after 1.5s (pid 7).\n\nstdout (last 3 bytes):\nzzz\n\nstderr:\nerr\n\nFull output: /log/1.stdout.log\nFull output file is incomplete: /log/2 (disk full)\nUse check_pid or kill_pid to manage.]\n" +
 				"[stdout: Showing last 3 of 99999 bytes, the end of a long line. Full output: /log/1.stdout.log]", false},
 		{"backgrounded, silent, no log", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1},
 			"[Command backgrounded after 1.5s (pid 7).\n\nUse check_pid or kill_pid to manage.]", false},
@@ -148,7 +148,7 @@ func TestTextOfMode(t *testing.T) {
 		{"truncated", shared.Result{PID: 7, Status: shared.StatusCompleted, Stdout: middle},
 			"[output truncated in middle: got 3.0MB, max is 128.0KB]\nfirst\n\n[snip]\n\nlast\n[Full output: /log/1]", false},
 		{"log incomplete", shared.Result{PID: 7, Status: shared.StatusFailed, ExitCode: 1, Stdout: broke(middle, "/log/1", "disk full")},
-			"[command failed: exit code 1]\n[output truncated in middle: got 3.0MB, max is 128.0KB]\nfirst\n\n[snip]\n\nlast\n[Full output file may be incomplete: /log/1 (disk full)]", true},
+			"[command failed: exit code 1]\n[output truncated in middle: got 3.0MB, max is 128.0KB]\nfirst\n\n[snip]\n\nlast\n[Full output file is incomplete: /log/1 (disk full)]", true},
 		{"leftover", shared.Result{PID: 7, Status: shared.StatusCompleted, Stdout: logged, Leftover: left},
 			"out\n[still running, output in /log/1.stdout.log; to stop: kill -9 8 9]", false},
 		{"leftover, silent", shared.Result{PID: 7, Status: shared.StatusCompleted, Leftover: left}, "[no output]\n[still running; to stop: kill -9 8 9]", false},

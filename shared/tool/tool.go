@@ -26,7 +26,7 @@ const (
 // Dialects returns every dialect.
 func Dialects() []Dialect { return []Dialect{CheckPID, Mode, TaskID, BashID} }
 
-// Options are what a Toolset may be told. The zero value works.
+// Options change a Toolset. The zero value works.
 type Options struct {
 	// Dir is where commands run, an absolute path; "": the session's directory.
 	// The description of the mode dialect names it to the model.
@@ -58,8 +58,9 @@ type Call struct {
 	Arguments json.RawMessage // as the model gave them
 
 	// Live, where not nil, receives the raw output of a command as it comes,
-	// both streams together, one Write at a time. It is not used after Call has
-	// returned, which waits for a Write under way; an error ends the copy.
+	// both streams together, one Write at a time. The Toolset does not use it
+	// after Call has returned; Call waits for a Write that is under way. An error
+	// ends the copy.
 	Live io.Writer
 }
 
@@ -77,43 +78,52 @@ type Answer struct {
 
 // Toolset is a dialect over a Bash. It is safe for concurrent use.
 type Toolset struct {
-	tools   []tool
-	closers []func()
+	tools []tool
+	close func() // nil: the dialect does nothing in the background
 }
 
 // tool is a definition and what executes its calls.
 type tool struct {
 	Definition
-	parameters parameters
-	check      func(arguments) error // reports arguments that do not go together; nil: all do
-	call       func(context.Context, arguments, io.Writer) Answer
+	usage string
+	call  func(context.Context, Call) (Answer, error) // an error says what is wrong with the arguments
 }
 
-// New returns the tools of a dialect over bash, which stays the caller's to
-// close, after the Toolset; it may be nil where only Definitions is called. An
-// error says that there is no such dialect, or that Options.Dir is relative.
+// define returns a tool. A dialect gives the struct of its arguments and what
+// executes a call with them, of which live may be nil.
+func define[A any](name, description string, hints Hints, call func(ctx context.Context, args A, live io.Writer) Answer) tool {
+	schema, text := schemaFor[A]()
+	return tool{
+		Definition: Definition{Name: name, Description: description, InputSchema: text, Hints: hints},
+		usage:      name + " " + usage(schema),
+		call: func(ctx context.Context, c Call) (Answer, error) {
+			var args A
+			if err := decode(c.Arguments, schema, &args); err != nil {
+				return Answer{}, err
+			}
+			return call(ctx, args, c.Live), nil
+		},
+	}
+}
+
+// New returns the tools of a dialect over bash, which the caller closes after
+// the Toolset; it may be nil if only Definitions is called. An error
+// says that there is no such dialect, or that Options.Dir is relative.
 func New(dialect Dialect, bash shared.Bash, opts Options) (*Toolset, error) {
 	if opts.Dir != "" && !filepath.IsAbs(opts.Dir) {
 		return nil, fmt.Errorf("cannot use the directory %q: give an absolute path", opts.Dir)
 	}
-	t := new(Toolset)
 	switch dialect {
 	case CheckPID:
-		t.tools = newCheckPID(bash, opts)
+		return newCheckPID(bash, opts), nil
 	case Mode:
-		endings := newEndings(bash)
-		t.tools, t.closers = newMode(bash, opts, endings), []func(){endings.close}
+		return newMode(bash, opts), nil
 	case TaskID:
-		t.tools = newTaskID(bash, opts)
+		return newTaskID(bash, opts), nil
 	case BashID:
-		t.tools = newBashID(bash, opts)
-	default:
-		return nil, fmt.Errorf("unknown dialect %q: use one of %q", dialect, Dialects())
+		return newBashID(bash, opts), nil
 	}
-	for i := range t.tools {
-		t.tools[i].InputSchema = t.tools[i].parameters.schema()
-	}
-	return t, nil
+	return nil, fmt.Errorf("unknown dialect %q: use one of %q", dialect, Dialects())
 }
 
 // Definitions returns the definitions of the tools.
@@ -132,51 +142,40 @@ func (t *Toolset) Definitions() []Definition {
 func (t *Toolset) Call(ctx context.Context, c Call) Answer {
 	i := slices.IndexFunc(t.tools, func(tool tool) bool { return tool.Name == c.Name })
 	if i < 0 {
-		return malformed(fmt.Sprintf("unknown tool %s: the tools are %s", quote(c.Name), strings.Join(t.names(), ", ")))
+		var names []string
+		for _, tool := range t.tools {
+			names = append(names, tool.Name)
+		}
+		return malformed("unknown tool %s: the tools are %s", quote(c.Name), strings.Join(names, ", "))
 	}
-	tool := &t.tools[i]
-	args, err := tool.parameters.decode(c.Arguments)
-	if err == nil && tool.check != nil {
-		err = tool.check(args)
+	if c.Live != nil {
+		live := &gate{to: c.Live}
+		defer live.close()
+		c.Live = live
 	}
+	answer, err := t.tools[i].call(ctx, c)
 	if err != nil {
-		return tool.malformed(err)
+		return malformed("invalid arguments: %v\nUsage: %s", err, t.tools[i].usage)
 	}
-	if c.Live == nil {
-		return tool.call(ctx, args, nil)
-	}
-	live := &gate{to: c.Live}
-	defer live.close()
-	return tool.call(ctx, args, live)
+	return answer
 }
 
 // Close ends what the Toolset itself does in the background. It touches no
 // job: those end with the Bash.
 func (t *Toolset) Close() error {
-	for _, closer := range t.closers {
-		closer()
+	if t.close != nil {
+		t.close()
 	}
 	return nil
 }
 
-func (t *Toolset) names() []string {
-	names := make([]string, len(t.tools))
-	for i, tool := range t.tools {
-		names[i] = tool.Name
-	}
-	return names
-}
-
-// malformed tells what is wrong with a call of the tool, and how it is called.
-func (t *tool) malformed(problem error) Answer {
-	return malformed(fmt.Sprintf("invalid arguments: %v\nUsage: %s %s", problem, t.Name, t.parameters.usage()))
-}
-
-func malformed(text string) Answer {
+// malformed is the answer to a call that cannot be executed.
+func malformed(format string, args ...any) Answer {
+	text := fmt.Sprintf(format, args...)
 	return Answer{Text: text, IsError: true, Err: &shared.Error{Code: shared.CodeInvalid, Message: text}}
 }
 
-// failed tells why there is no Result.
+// failed says why there is no Result.
 func failed(what string, err error) Answer {
 	return Answer{Text: what + ": " + err.Error(), IsError: true, Err: err}
 }
