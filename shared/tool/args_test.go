@@ -41,6 +41,7 @@ func refused(t *testing.T, dialect tool.Dialect, name string, tests []refusal) {
 
 // What is wrong in every dialect.
 func TestMalformedCallsRunNothing(t *testing.T) {
+	t.Parallel()
 	for _, dialect := range tool.Dialects() {
 		refused(t, dialect, "bash", []refusal{
 			{"nothing", ``, "they are not JSON (unexpected end of JSON input): give one JSON object"},
@@ -76,6 +77,7 @@ func TestMalformedCallsRunNothing(t *testing.T) {
 }
 
 func TestMalformedTimeouts(t *testing.T) {
+	t.Parallel()
 	for _, dialect := range []tool.Dialect{tool.CheckPID, tool.BashID} {
 		refused(t, dialect, "bash", []refusal{
 			{"negative", `{"command":"ls","timeout":-1}`, "timeout is out of range: give a number from 0 to 86400000"},
@@ -99,6 +101,7 @@ func TestMalformedTimeouts(t *testing.T) {
 }
 
 func TestMalformedCallsOfEachDialect(t *testing.T) {
+	t.Parallel()
 	refused(t, tool.CheckPID, "bash", []refusal{
 		{"nothing to do", `{}`, "one of command, check_pid, or kill_pid is required"},
 		{"a timeout alone", `{"timeout":5}`, "one of command, check_pid, or kill_pid is required"},
@@ -136,6 +139,7 @@ func TestMalformedCallsOfEachDialect(t *testing.T) {
 }
 
 func TestUnknownToolRunsNothing(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"", "Bash", "bash ", "run_command", strings.Repeat("x", 1000)} {
 		bash := new(fake)
 		answer := newTools(t, tool.BashID, bash).Call(t.Context(), tool.Call{Name: name, Arguments: []byte(`{"command":"ls"}`)})
@@ -149,6 +153,7 @@ func TestUnknownToolRunsNothing(t *testing.T) {
 }
 
 func TestWellFormedArguments(t *testing.T) {
+	t.Parallel()
 	for arguments, want := range map[string]string{
 		`{"command":"ls"}`:                         "ls",
 		" \n{ \"command\" : \"ls\" }\r\n":          "ls",
@@ -170,6 +175,7 @@ func TestWellFormedArguments(t *testing.T) {
 
 // Models send null for what they leave out.
 func TestNullIsAsGoodAsAbsent(t *testing.T) {
+	t.Parallel()
 	for dialect, pairs := range map[tool.Dialect]map[string]string{
 		tool.CheckPID: {
 			`{"command":"ls","timeout":null,"check_pid":null,"kill_pid":null}`: `{"command":"ls"}`,

@@ -20,6 +20,7 @@ import (
 // The cases of the test plan that the bash_id dialect comes from, by number.
 
 func TestCase01_ExecuteSimpleForegroundCommand(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.BashID)
 	answer := a.runs(`echo "hello"`)
 	assert.False(t, answer.IsError)
@@ -27,6 +28,7 @@ func TestCase01_ExecuteSimpleForegroundCommand(t *testing.T) {
 }
 
 func TestCase02_ExecuteForegroundCommandWithTimeout(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.BashID)
 	answer := a.run(args{"command": "sleep 1", "timeout": 5000})
 	assert.False(t, answer.IsError)
@@ -36,6 +38,7 @@ func TestCase02_ExecuteForegroundCommandWithTimeout(t *testing.T) {
 }
 
 func TestCase03_ExecuteBackgroundCommand(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.BashID)
 	answer := a.run(args{"command": "sleep 5", "run_in_background": true})
 	assert.False(t, answer.IsError)
@@ -46,6 +49,7 @@ func TestCase03_ExecuteBackgroundCommand(t *testing.T) {
 }
 
 func TestCase04_DefaultTimeoutIs30Seconds(t *testing.T) {
+	t.Parallel()
 	bash := new(fake)
 	newTools(t, tool.BashID, bash).Call(t.Context(), tool.Call{Name: "bash", Arguments: []byte(`{"command":"sleep 1"}`)})
 	assert.Equal(t, []any{shared.ExecuteRequest{Command: "sleep 1", Mode: shared.ModeTerminate, Timeout: 30 * time.Second}}, bash.requests)
@@ -56,6 +60,7 @@ func TestCase04_DefaultTimeoutIs30Seconds(t *testing.T) {
 }
 
 func TestCase05_ReadOutputFromRunningBackgroundProcess(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.BashID)
 	started := a.start("echo so far; " + forever)
 	text := a.collect("bash_output", args{"bash_id": started.ID}, started.Text, "so far")
@@ -64,6 +69,7 @@ func TestCase05_ReadOutputFromRunningBackgroundProcess(t *testing.T) {
 }
 
 func TestCase06_ReadOutputFromCompletedProcess(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.BashID)
 	open := a.door("end")
 	started := a.start("read < end; echo final")
@@ -75,6 +81,7 @@ func TestCase06_ReadOutputFromCompletedProcess(t *testing.T) {
 }
 
 func TestCase07_ReadOutputMultipleTimesIncremental(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.BashID)
 	open := a.door("more")
 	started := a.start("echo first; read < more; echo second; " + forever)
@@ -87,6 +94,7 @@ func TestCase07_ReadOutputMultipleTimesIncremental(t *testing.T) {
 }
 
 func TestCase08_KillRunningBackgroundProcess(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.BashID)
 	started := a.start("sleep 100")
 	answer := a.kill(started.ID)
@@ -96,6 +104,7 @@ func TestCase08_KillRunningBackgroundProcess(t *testing.T) {
 }
 
 func TestCase09_KillAlreadyCompletedProcess(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.BashID)
 	started := a.start("true")
 	a.awaitEnd(started.Result.PID)
@@ -107,6 +116,7 @@ func TestCase09_KillAlreadyCompletedProcess(t *testing.T) {
 }
 
 func TestCase10_ForegroundCommandTimesOut(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.BashID)
 	answer := a.run(args{"command": "echo begun; sleep 10", "timeout": 1000})
 	assert.True(t, answer.IsError)
@@ -116,6 +126,7 @@ func TestCase10_ForegroundCommandTimesOut(t *testing.T) {
 }
 
 func TestCase11_BackgroundCommandOutputExceedsBuffer(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.BashID)
 	started := a.start("seq 1 200000")
 	a.awaitEnd(started.Result.PID)
@@ -131,6 +142,7 @@ func TestCase11_BackgroundCommandOutputExceedsBuffer(t *testing.T) {
 }
 
 func TestCase12_InvalidBashIDInBashOutput(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.BashID)
 	answer := a.output("nonexistent")
 	assert.True(t, answer.IsError)
@@ -139,6 +151,7 @@ func TestCase12_InvalidBashIDInBashOutput(t *testing.T) {
 }
 
 func TestCase13_InvalidBashIDInKillBash(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.BashID)
 	started := a.start(forever)
 	answer := a.kill("nonexistent")
@@ -149,6 +162,7 @@ func TestCase13_InvalidBashIDInKillBash(t *testing.T) {
 }
 
 func TestCase14_CommandFailsWithNonZeroExitCode(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.BashID)
 	answer := a.runs("ls /nonexistent")
 	assert.False(t, answer.IsError)
@@ -156,6 +170,7 @@ func TestCase14_CommandFailsWithNonZeroExitCode(t *testing.T) {
 }
 
 func TestCase15_CommandWithSyntaxError(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.BashID)
 	answer := a.runs("invalid|||syntax")
 	assert.False(t, answer.IsError)
@@ -164,6 +179,7 @@ func TestCase15_CommandWithSyntaxError(t *testing.T) {
 }
 
 func TestCase16_EmptyCommand(t *testing.T) {
+	t.Parallel()
 	bash := new(fake)
 	answer := newTools(t, tool.BashID, bash).Call(t.Context(), tool.Call{Name: "bash", Arguments: []byte(`{"command":""}`)})
 	assert.True(t, answer.IsError)
@@ -172,6 +188,7 @@ func TestCase16_EmptyCommand(t *testing.T) {
 }
 
 func TestCase17_AutoKillBackgroundProcessesOnCleanup(t *testing.T) {
+	t.Parallel()
 	bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: pluginPath, LogDir: t.TempDir()})
 	require.NoError(t, err)
 	defer bash.Close()
@@ -185,6 +202,7 @@ func TestCase17_AutoKillBackgroundProcessesOnCleanup(t *testing.T) {
 }
 
 func TestCase18_MultipleBackgroundProcesses(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.BashID)
 	ids := make(map[string]bool)
 	for i := range 3 {
@@ -197,6 +215,7 @@ func TestCase18_MultipleBackgroundProcesses(t *testing.T) {
 }
 
 func TestCase19_ProcessFinishesBeforeBashOutputCalled(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.BashID)
 	started := a.start("echo fast")
 	a.awaitEnd(started.Result.PID)
@@ -206,6 +225,7 @@ func TestCase19_ProcessFinishesBeforeBashOutputCalled(t *testing.T) {
 }
 
 func TestCase20_ForegroundAndBackgroundCommandsCoexist(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.BashID)
 	open := a.door("meet")
 	started := a.start("read < meet; echo background")
@@ -217,6 +237,7 @@ func TestCase20_ForegroundAndBackgroundCommandsCoexist(t *testing.T) {
 }
 
 func TestCase21_BashOutputPollingPattern(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.BashID)
 	started := a.start("for i in 1 2 3 4 5; do echo tick $i; sleep 0.2; done")
 	text := started.Text
@@ -236,14 +257,17 @@ func TestCase21_BashOutputPollingPattern(t *testing.T) {
 }
 
 func TestE2E1_LongRunningBackgroundProcess(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.BashID)
 	t.Run("wait for completion", func(t *testing.T) {
+		t.Parallel()
 		started := a.start("sleep 1 && echo done")
 		assert.Contains(t, a.output(started.ID).Text, "status: running")
 		text := a.collect("bash_output", args{"bash_id": started.ID}, "", "status: completed")
 		assert.Equal(t, 1, strings.Count(text, "stdout:\ndone"))
 	})
 	t.Run("kill early", func(t *testing.T) {
+		t.Parallel()
 		started := a.start("sleep 10 && echo done")
 		assert.Contains(t, a.output(started.ID).Text, "status: running")
 		assert.Contains(t, a.kill(started.ID).Text, "terminated")
@@ -254,6 +278,7 @@ func TestE2E1_LongRunningBackgroundProcess(t *testing.T) {
 }
 
 func TestE2E2_ForegroundCommandWithTimeout(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.BashID)
 	script := "#!/bin/sh\necho \"> $*\"; echo passed\n"
 	require.NoError(t, os.WriteFile(filepath.Join(a.dir, "npm"), []byte(script), 0o700))
@@ -265,6 +290,7 @@ func TestE2E2_ForegroundCommandWithTimeout(t *testing.T) {
 // What the dialect promises besides.
 
 func TestBashIDKillShowsWhatWasNotRead(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.BashID)
 	open := a.door("ready")
 	started := a.start("trap 'echo goodbye; exit 3' TERM; echo begun; echo oops >&2; read < ready; " + forever + " & wait")
@@ -282,6 +308,7 @@ func TestBashIDKillShowsWhatWasNotRead(t *testing.T) {
 }
 
 func TestBashIDReachesWhatACommandLeftRunning(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.BashID)
 	answer := a.runs(forever + " & echo started")
 	child := answer.Result.Leftover[0]
@@ -294,6 +321,7 @@ func TestBashIDReachesWhatACommandLeftRunning(t *testing.T) {
 // A process that is ended may rewrite the line that it was writing: that line is
 // shown again as a whole.
 func TestBashIDKillShowsTheLastWords(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		last, want string
 		read       bool // the line was read before
@@ -324,6 +352,7 @@ func TestBashIDKillShowsTheLastWords(t *testing.T) {
 }
 
 func TestBashIDBackgroundTimeout(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.BashID)
 	answer := a.run(args{"command": forever, "run_in_background": true, "timeout": 100})
 	a.awaitEnd(answer.Result.PID)

@@ -23,6 +23,7 @@ import (
 // names that they have there.
 
 func TestBashTool(t *testing.T) {
+	t.Parallel()
 	t.Run("returns tool definition with correct schema", func(t *testing.T) {
 		definition := define(t, tool.CheckPID)["bash"]
 		assert.NotEmpty(t, definition.Description)
@@ -40,6 +41,7 @@ func TestBashTool(t *testing.T) {
 }
 
 func TestExecuteBash(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.CheckPID)
 
 	t.Run("executes simple command", func(t *testing.T) {
@@ -110,6 +112,7 @@ func TestExecuteBash(t *testing.T) {
 }
 
 func TestBackgroundExecution(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.CheckPID)
 
 	t.Run("auto-backgrounds command on timeout", func(t *testing.T) {
@@ -160,6 +163,7 @@ func TestBackgroundExecution(t *testing.T) {
 // What the dialect promises besides.
 
 func TestCheckPIDShowsOutputOnce(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.CheckPID)
 	open := a.door("more")
 	answer := a.run(args{"command": "echo first; read < more; echo second; echo oops >&2; " + forever, "timeout": 200})
@@ -174,6 +178,7 @@ func TestCheckPIDShowsOutputOnce(t *testing.T) {
 }
 
 func TestCheckPIDReachesWhatACommandLeftRunning(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.CheckPID)
 	answer := a.runs(forever + " & echo started")
 	child, pid := answer.Result.Leftover[0], answer.Result.PID
@@ -188,6 +193,7 @@ func TestCheckPIDReachesWhatACommandLeftRunning(t *testing.T) {
 }
 
 func TestCheckPIDCancelKillsTheCommand(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.CheckPID)
 	ctx, cancel := context.WithCancel(t.Context())
 	live := writerFunc(func(p []byte) (int, error) { cancel(); return len(p), nil })

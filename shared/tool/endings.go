@@ -32,14 +32,14 @@ func newEndings(bash shared.Bash) *endings {
 func (e *endings) follow(job *shared.Result) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.ctx.Err() != nil {
+	if e.ctx.Err() != nil || job.Stdout.Path == "" {
 		return
 	}
 	e.wg.Go(func() {
 		text := e.await(job)
 		file, err := os.OpenFile(job.Stdout.Path, os.O_WRONLY|os.O_APPEND, 0)
 		if err != nil || e.ctx.Err() != nil {
-			return // a log that is gone needs no ending
+			return // a log that was removed needs no ending
 		}
 		defer file.Close()
 		_, _ = file.WriteString("\n\n[background process " + text + "]\n")
@@ -80,7 +80,7 @@ func outcome(r *shared.Result) string {
 	return fmt.Sprintf("failed: exit status: %d", r.ExitCode)
 }
 
-// close stops the waiting. Commands that still run get no ending.
+// close stops the waiting. The logs of commands that still run get no ending.
 func (e *endings) close() {
 	e.mu.Lock()
 	e.stop()

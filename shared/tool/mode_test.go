@@ -25,6 +25,7 @@ import (
 // The cases of the tool that the mode dialect stands in for.
 
 func TestModeUnitOutputTruncationAtVariousSizes(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.Mode)
 	const limit, end = 128 << 10, 4 << 10
 	for _, size := range []int{1, end, 2*end + 1, limit - 1, limit, limit + 1, 2 * limit, 10 * limit} {
@@ -46,6 +47,7 @@ func TestModeUnitOutputTruncationAtVariousSizes(t *testing.T) {
 }
 
 func TestModeUnitTimeoutBehavior(t *testing.T) {
+	t.Parallel()
 	for mode, test := range map[string]struct {
 		timeout time.Duration
 		text    string
@@ -73,6 +75,7 @@ func hangUntilTimeout(_ context.Context, req shared.ExecuteRequest) (*shared.Res
 }
 
 func TestModeUnitParsingAndValidation(t *testing.T) {
+	t.Parallel()
 	for arguments, want := range map[string]shared.ExecuteRequest{
 		`{"command":"ls"}`:                     {Mode: shared.ModeTerminate, Timeout: 30 * time.Second},
 		`{"command":"ls","mode":null}`:         {Mode: shared.ModeTerminate, Timeout: 30 * time.Second},
@@ -96,6 +99,7 @@ func TestModeUnitParsingAndValidation(t *testing.T) {
 
 // The end of a command that has the pid of one that was killed is not its own.
 func TestModeUnitEndingWhereThePidIsALaterCommands(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "log")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	begun := shared.Result{PID: 7, Status: shared.StatusRunning, Started: time.Now(), Stdout: shared.Output{Path: file}}
@@ -114,6 +118,7 @@ func TestModeUnitEndingWhereThePidIsALaterCommands(t *testing.T) {
 }
 
 func TestModeIntegrationForegroundCommandExecution(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.Mode)
 	for _, mode := range []string{"default", "slow"} {
 		t.Run(mode, func(t *testing.T) {
@@ -132,6 +137,7 @@ func TestModeIntegrationForegroundCommandExecution(t *testing.T) {
 }
 
 func TestModeIntegrationBackgroundProcessLifecycle(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.Mode)
 	open := a.door("more")
 	answer := a.run(args{"command": "echo begun; read < more; echo end >&2 # a comment", "mode": "background"})
@@ -146,6 +152,7 @@ func TestModeIntegrationBackgroundProcessLifecycle(t *testing.T) {
 }
 
 func TestModeBackgroundEndings(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.Mode)
 	t.Run("failed", func(t *testing.T) {
 		_, file := background(t, a.run(args{"command": "echo oops; exit 3", "mode": "background"}))
@@ -175,6 +182,7 @@ func TestModeBackgroundEndings(t *testing.T) {
 }
 
 func TestModeCloseLeavesCommandsAlone(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.Mode)
 	pid, file := background(t, a.run(args{"command": "echo begun; " + forever, "mode": "background"}))
 	awaitText(t, file, "begun\n")
@@ -186,6 +194,7 @@ func TestModeCloseLeavesCommandsAlone(t *testing.T) {
 }
 
 func TestModeIntegrationExitCodeHandling(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.Mode)
 	for command, want := range map[string]string{
 		"exit 7":              "[command failed: exit code 7]",
@@ -201,6 +210,7 @@ func TestModeIntegrationExitCodeHandling(t *testing.T) {
 }
 
 func TestModeForegroundReportsWhatItLeftRunning(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.Mode)
 	answer := a.runs(forever + " & echo started")
 	child := answer.Result.Leftover[0].PID
@@ -211,6 +221,7 @@ func TestModeForegroundReportsWhatItLeftRunning(t *testing.T) {
 }
 
 func TestModeDescriptionNamesTheDirectory(t *testing.T) {
+	t.Parallel()
 	tools, err := tool.New(tool.Mode, nil, tool.Options{Dir: "/some/where"})
 	require.NoError(t, err)
 	assert.True(t, strings.HasSuffix(tools.Definitions()[0].Description, "\n\n<pwd>/some/where</pwd>"))
@@ -220,6 +231,7 @@ func TestModeDescriptionNamesTheDirectory(t *testing.T) {
 // The design's property: an answer is never longer than the limit and 200
 // bytes. It is tested through the whole plugin, with output of every kind.
 func TestModePropertyOutputNeverExceedsLimit(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.Mode)
 	property := func(unit []byte, repeat uint16, ending uint8) bool {
 		output := append(slices.Clone(unit), '\n')
@@ -231,7 +243,7 @@ func TestModePropertyOutputNeverExceedsLimit(t *testing.T) {
 		}
 		return len(answer.Text) <= 128<<10+200
 	}
-	require.NoError(t, quick.Check(property, &quick.Config{MaxCount: 100}))
+	require.NoError(t, quick.Check(property, &quick.Config{MaxCount: 25}))
 }
 
 // FuzzModeAnswer is the same property on every account that a Bash may give.

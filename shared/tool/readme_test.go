@@ -20,6 +20,7 @@ var (
 
 // Each dialect's call in the README gives the answer that stands there.
 func TestTheAnswersInTheReadme(t *testing.T) {
+	t.Parallel()
 	readme, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
 	shown := make(map[tool.Dialect]bool)

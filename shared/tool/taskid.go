@@ -95,10 +95,11 @@ func (d *taskID) run(ctx context.Context, args taskIDArgs, live io.Writer) Answe
 
 // taskTimeout cuts a timeout to the maximum.
 func taskTimeout(given *integer, byDefault time.Duration) time.Duration {
+	byDefault = min(byDefault, taskMaxTimeout)
 	if given == nil {
-		given = new(integer)
+		return byDefault
 	}
-	return milliseconds(min(*given, integer(taskMaxTimeout/time.Millisecond)), min(byDefault, taskMaxTimeout))
+	return milliseconds(min(*given, integer(taskMaxTimeout/time.Millisecond)), byDefault)
 }
 
 // moved is the text of a command that goes on as a task.
@@ -117,23 +118,20 @@ func moved(id string, r *shared.Result) string {
 
 // outputs shows what a task has written, with a blank line after it.
 func outputs(r *shared.Result) string {
-	var b strings.Builder
+	var parts []string
+	if r.Stdout.Content != "" {
+		parts = append(parts, endLine(r.Stdout.Content))
+	}
+	if r.Stderr.Content != "" {
+		parts = append(parts, "Stderr:\n"+endLine(r.Stderr.Content))
+	}
 	switch {
-	case r.Stdout.Content == "" && r.Stderr.Content == "" && over(r):
+	case parts == nil && over(r):
 		return "(no output)\n"
-	case r.Stdout.Content == "" && r.Stderr.Content == "":
+	case parts == nil:
 		return "(no output yet)\n"
-	case r.Stdout.Content == "":
-		b.WriteString("Stderr:\n" + endLine(r.Stderr.Content))
-	case r.Stderr.Content == "":
-		b.WriteString(endLine(r.Stdout.Content))
-	default:
-		b.WriteString(endLine(r.Stdout.Content) + "\nStderr:\n" + endLine(r.Stderr.Content))
 	}
-	if cut := omissions(r); cut != "" {
-		b.WriteString(cut[1:] + "\n")
-	}
-	return b.String()
+	return endLine(strings.Join(parts, "\n") + strings.TrimPrefix(omissions(r), "\n"))
 }
 
 // cancelled is the text of a command that was killed before it had ended.

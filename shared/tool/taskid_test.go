@@ -24,6 +24,7 @@ import (
 // Which commands are development commands is tested with ModeAuto itself.
 
 func TestBackgroundTaskManager(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.TaskID)
 
 	t.Run("should create a task and return task id", func(t *testing.T) {
@@ -80,6 +81,7 @@ func TestBackgroundTaskManager(t *testing.T) {
 }
 
 func TestShellExecuteWithOutputEvents(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.TaskID)
 	t.Run("should call onOutputEvent callback with data events", func(t *testing.T) {
 		var live recorder
@@ -91,32 +93,38 @@ func TestShellExecuteWithOutputEvents(t *testing.T) {
 
 // The development command of these tests is a script with such a name.
 func TestShouldRunInBackground(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.TaskID)
 	script := "#!/bin/bash\n[ $1 = dev ] && echo \"Server running\"\n[ $1 = fast ] || exec sleep ${2-1000}\n"
 	require.NoError(t, os.WriteFile(filepath.Join(a.dir, "npm"), []byte(script), 0o700))
 
 	t.Run("should return true when user explicitly requests background", func(t *testing.T) {
+		t.Parallel()
 		answer := a.run(args{"command": "echo any command; " + forever, "run_in_background": true})
 		assert.Equal(t, shared.StatusRunning, answer.Result.Status)
 		assert.Less(t, answer.Result.Duration, 2*time.Second)
 		assert.NotEmpty(t, answer.ID)
 	})
 	t.Run("should return false for short running commands", func(t *testing.T) {
+		t.Parallel()
 		answer := a.runs("./npm fast")
 		assert.Equal(t, shared.StatusCompleted, answer.Result.Status)
 		assert.Empty(t, answer.ID)
 	})
 	t.Run("should return false without output", func(t *testing.T) {
-		answer := a.runs("./npm silent 3")
+		t.Parallel()
+		answer := a.runs("./npm silent 2.3")
 		assert.Equal(t, shared.StatusCompleted, answer.Result.Status)
 		assert.Empty(t, answer.ID)
 	})
 	t.Run("should return false for non-dev commands", func(t *testing.T) {
-		answer := a.runs("echo hello; sleep 3")
+		t.Parallel()
+		answer := a.runs("echo hello; sleep 2.3")
 		assert.Equal(t, shared.StatusCompleted, answer.Result.Status)
 		assert.Empty(t, answer.ID)
 	})
 	t.Run("should return true for dev commands with output after 2s", func(t *testing.T) {
+		t.Parallel()
 		answer := a.runs("cd . && FOO=1 ./npm dev")
 		assert.Equal(t, shared.StatusRunning, answer.Result.Status)
 		assert.GreaterOrEqual(t, answer.Result.Duration, 2*time.Second)
@@ -138,6 +146,7 @@ func TestShouldRunInBackground(t *testing.T) {
 
 // The steps of a person who tries the tool.
 func TestManualTesting(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.TaskID)
 	var id string
 
@@ -185,6 +194,7 @@ func TestManualTesting(t *testing.T) {
 }
 
 func TestTaskIDFailureIsAResult(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.TaskID)
 	answer := a.runs("exit 3")
 	assert.False(t, answer.IsError)
@@ -195,6 +205,7 @@ func TestTaskIDFailureIsAResult(t *testing.T) {
 }
 
 func TestTaskIDTimeout(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.TaskID)
 	answer := a.run(args{"command": "echo begun; sleep 30", "timeout": 500})
 	assert.Equal(t, "Command execution timed out and was cancelled. Below is the output (on stdout and stderr) before it was cancelled:\nbegun", answer.Text)
@@ -203,6 +214,7 @@ func TestTaskIDTimeout(t *testing.T) {
 }
 
 func TestTaskIDTimeoutsAreCutToTheMaximum(t *testing.T) {
+	t.Parallel()
 	const minute = time.Minute
 	for arguments, want := range map[string]time.Duration{
 		`{"command":"x"}`:                                            10 * minute,
@@ -225,6 +237,7 @@ func TestTaskIDTimeoutsAreCutToTheMaximum(t *testing.T) {
 }
 
 func TestTaskIDReachesWhatACommandLeftRunning(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.TaskID)
 	answer := a.runs(forever + " & echo started")
 	child := answer.Result.Leftover[0].PID
@@ -236,6 +249,7 @@ func TestTaskIDReachesWhatACommandLeftRunning(t *testing.T) {
 }
 
 func TestTaskIDCancelKillsTheCommand(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.TaskID)
 	ctx, cancel := context.WithCancel(t.Context())
 	live := writerFunc(func(p []byte) (int, error) { cancel(); return len(p), nil })

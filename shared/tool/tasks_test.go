@@ -66,6 +66,7 @@ var startArgs = args{"command": "x", "run_in_background": true}
 // The pid of a job that was forgotten comes again: the old id must not reach
 // the new job.
 func TestAnIDNeverReachesALaterJob(t *testing.T) {
+	t.Parallel()
 	for dialect, id := range map[tool.Dialect]string{tool.TaskID: "task_id", tool.BashID: "bash_id"} {
 		bash := jobs(func() int { return 7 })
 		a := newAgentOver(t, dialect, bash)
@@ -86,6 +87,7 @@ func TestAnIDNeverReachesALaterJob(t *testing.T) {
 
 // The id of a job that runs stays, however many jobs were killed since.
 func TestIDsAreBounded(t *testing.T) {
+	t.Parallel()
 	a := newAgentOver(t, tool.BashID, jobs(counter()))
 	server, first := a.run(startArgs).ID, a.run(startArgs).ID
 	a.kill(first)
@@ -106,6 +108,7 @@ func TestIDsAreBounded(t *testing.T) {
 }
 
 func TestKillOfAnEvictedJobIsNoError(t *testing.T) {
+	t.Parallel()
 	bash := jobs(counter())
 	a := newAgentOver(t, tool.BashID, bash)
 	id := a.run(startArgs).ID
@@ -116,6 +119,7 @@ func TestKillOfAnEvictedJobIsNoError(t *testing.T) {
 }
 
 func TestOutputOfAnEvictedJobIsNotFound(t *testing.T) {
+	t.Parallel()
 	for dialect, want := range map[tool.Dialect]string{
 		tool.TaskID: "Task <id> not found: it has ended and its output is not kept any more.",
 		tool.BashID: "BASH_NOT_FOUND: the background process <id> has ended and its output is not kept any more.",
@@ -131,6 +135,7 @@ func TestOutputOfAnEvictedJobIsNotFound(t *testing.T) {
 }
 
 func TestTheJobsOfACrashedPluginAreLost(t *testing.T) {
+	t.Parallel()
 	lost := errors.Join(&shared.Error{Code: shared.CodeNotFound, Message: "job 1 was ended when the plugin crashed; its output is in /log/1"}, shared.ErrCrashed)
 	for dialect, want := range map[tool.Dialect]string{
 		tool.TaskID: "Task <id> is lost: job 1 was ended when the plugin crashed; its output is in /log/1",
@@ -146,6 +151,7 @@ func TestTheJobsOfACrashedPluginAreLost(t *testing.T) {
 }
 
 func TestAStuckProcessIsAnError(t *testing.T) {
+	t.Parallel()
 	for dialect, key := range map[tool.Dialect]string{tool.TaskID: "task_id", tool.BashID: "bash_id"} {
 		bash := jobs(counter())
 		bash.kill = bash.check2()
@@ -168,6 +174,7 @@ func (f *fake) check2() func(context.Context, shared.KillRequest) (*shared.Resul
 
 // How a background command's log ends when nobody can say how the command did.
 func TestModeEndingWithoutAnAccount(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		check func(context.Context, shared.CheckRequest) (*shared.Result, error)
 		want  string
@@ -191,6 +198,7 @@ func TestModeEndingWithoutAnAccount(t *testing.T) {
 }
 
 func TestModeEndingOfALogThatIsGone(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log")
 	bash := always(&shared.Result{PID: 7, Status: shared.StatusRunning, Stdout: shared.Output{Path: path}})
 	bash.check = always(&shared.Result{PID: 7, Status: shared.StatusCompleted}).check

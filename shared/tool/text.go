@@ -6,16 +6,14 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 )
 
 const (
-	maxQuoted  = 80      // bytes of somebody's words in a text about them
+	maxQuoted  = 80      // bytes of an argument, or of a process's name, in a text about it
 	maxCommand = 2 << 10 // bytes of a command in a text about it
 )
 
-// section is a heading, a text and a blank line; nothing where the text is
-// empty.
+// section is a heading, a text and a blank line; "" if the text is empty.
 func section(heading, text string) string {
 	if text == "" {
 		return ""
@@ -23,20 +21,16 @@ func section(heading, text string) string {
 	return heading + "\n" + endLine(text) + "\n"
 }
 
-// bracket sets off the tool's words, which may have output among them: a head,
-// sections, and lines after them.
+// bracket marks the tool's words: a head, sections of output, and lines after
+// them.
 func bracket(head, sections string, lines ...string) string {
-	text := "[" + head
 	if sections != "" {
-		text += "\n\n" + strings.TrimSuffix(sections, "\n")
+		lines = append([]string{strings.TrimSuffix(sections, "\n")}, lines...)
 	}
-	for i, line := range lines {
-		if i == 0 && sections == "" {
-			text += "\n"
-		}
-		text += "\n" + line
+	if len(lines) > 0 {
+		head += "\n\n" + strings.Join(lines, "\n")
 	}
-	return text + "]"
+	return "[" + head + "]"
 }
 
 // endLine ends the last line of a text.
@@ -48,7 +42,7 @@ func endLine(text string) string {
 }
 
 // count is a number of things, as in "1 line" and "2 lines".
-func count[N int | int64](n N, thing string) string {
+func count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
@@ -79,15 +73,10 @@ func shorten(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
-	end := limit
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + "…"
+	return strings.ToValidUTF8(s[:limit], "") + "…"
 }
 
-// oneLine makes a process's words harmless: one line, nothing but characters
-// that can be seen.
+// oneLine replaces what cannot be seen, line ends too, by blanks.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

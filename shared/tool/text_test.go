@@ -65,6 +65,7 @@ const leftText = "8 (sleep 9), 9 (evil  [31m" // and the beginning of the é
 var leftNames = leftText + strings.Repeat("é", 35) + "…)"
 
 func TestTextOfCheckPIDExecute(t *testing.T) {
+	t.Parallel()
 	killed := func(cause shared.Cause) shared.Result {
 		return shared.Result{PID: 7, Status: shared.StatusKilled, Cause: cause, ExitCode: 143, Signal: "SIGTERM", Stdout: small}
 	}
@@ -104,6 +105,7 @@ func TestTextOfCheckPIDExecute(t *testing.T) {
 }
 
 func TestTextOfCheckPIDCheck(t *testing.T) {
+	t.Parallel()
 	asks(t, tool.CheckPID, args{"check_pid": 7}, []text{
 		{"running", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1, Stdout: logged},
 			"[Process 7 still running.\n\nNew output since last check (1 line):\nout\n\nFull output: /log/1.stdout.log]", false},
@@ -124,6 +126,7 @@ func TestTextOfCheckPIDCheck(t *testing.T) {
 }
 
 func TestTextOfCheckPIDKill(t *testing.T) {
+	t.Parallel()
 	asks(t, tool.CheckPID, args{"kill_pid": 7}, []text{
 		{"running", shared.Result{PID: 7, Status: shared.StatusKilled, Cause: shared.CauseKill, ExitCode: 143, Signal: "SIGTERM", Stdout: logged},
 			"[Process 7 killed.\n\nstdout:\nout\n\nFull output: /log/1.stdout.log]", false},
@@ -135,6 +138,7 @@ func TestTextOfCheckPIDKill(t *testing.T) {
 }
 
 func TestTextOfMode(t *testing.T) {
+	t.Parallel()
 	killed := func(cause shared.Cause) shared.Result {
 		return shared.Result{PID: 7, Status: shared.StatusKilled, Cause: cause, ExitCode: 143, Signal: "SIGTERM", Stdout: small}
 	}
@@ -167,6 +171,7 @@ func TestTextOfMode(t *testing.T) {
 }
 
 func TestTextOfTaskID(t *testing.T) {
+	t.Parallel()
 	killed := func(cause shared.Cause, o shared.Output) shared.Result {
 		return shared.Result{PID: 7, Status: shared.StatusKilled, Cause: cause, ExitCode: 143, Signal: "SIGTERM", Stdout: o}
 	}
@@ -193,6 +198,7 @@ func TestTextOfTaskID(t *testing.T) {
 }
 
 func TestTextOfTaskIDOutput(t *testing.T) {
+	t.Parallel()
 	r := shared.Result{PID: 7, Command: "x", Status: shared.StatusFailed, ExitCode: 3, Stdout: cutLines, Stderr: small, Started: time.Date(2025, 1, 27, 10, 0, 0, 5e6, time.UTC), Leftover: left}
 	tools := newTools(t, tool.TaskID, always(&r))
 	id := tools.Call(t.Context(), tool.Call{Name: "bash", Arguments: []byte(`{"command":"x","run_in_background":true}`)}).ID
@@ -203,6 +209,7 @@ func TestTextOfTaskIDOutput(t *testing.T) {
 }
 
 func TestTextOfBashID(t *testing.T) {
+	t.Parallel()
 	asks(t, tool.BashID, args{"timeout": 60000}, []text{
 		{"completed", shared.Result{PID: 7, Status: shared.StatusCompleted, Stdout: small}, "stdout:\nout\n\nexit code: 0", false},
 		{"failed", shared.Result{PID: 7, Status: shared.StatusFailed, ExitCode: 2, Stderr: small}, "stderr:\nout\n\nexit code: 2", false},
@@ -227,6 +234,7 @@ func TestTextOfBashID(t *testing.T) {
 
 // An error of the Bash is told, with what it says.
 func TestTextOfErrors(t *testing.T) {
+	t.Parallel()
 	start := &shared.Error{Code: shared.CodeStart, Message: "cannot find bash"}
 	lost := errors.Join(&shared.Error{Code: shared.CodeNotFound, Message: "job 7 (x) was ended when the plugin crashed"}, shared.ErrCrashed)
 	for _, test := range []struct {

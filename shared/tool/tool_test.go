@@ -20,6 +20,7 @@ import (
 )
 
 func TestDefinitionsAreClosedSchemas(t *testing.T) {
+	t.Parallel()
 	want := map[tool.Dialect]map[string]string{
 		tool.CheckPID: {"bash": "command timeout check_pid kill_pid"},
 		tool.Mode:     {"bash": "command! mode"},
@@ -78,6 +79,7 @@ func parameters(t *testing.T, raw json.RawMessage) string {
 }
 
 func TestDefinitionIsReadyForAModel(t *testing.T) {
+	t.Parallel()
 	text, err := json.Marshal(define(t, tool.Mode)["bash"])
 	require.NoError(t, err)
 	var keys map[string]any
@@ -98,6 +100,7 @@ func TestDefinitionIsReadyForAModel(t *testing.T) {
 }
 
 func TestHints(t *testing.T) {
+	t.Parallel()
 	for _, dialect := range tool.Dialects() {
 		for name, d := range define(t, dialect) {
 			want := map[string]tool.Hints{
@@ -114,6 +117,7 @@ func TestHints(t *testing.T) {
 }
 
 func TestNewRefusesWhatItCannotUse(t *testing.T) {
+	t.Parallel()
 	_, err := tool.New("check_pid", nil, tool.Options{})
 	assert.ErrorContains(t, err, `unknown dialect "check_pid": use one of ["check-pid" "mode" "task-id" "bash-id"]`)
 	_, err = tool.New(tool.Mode, nil, tool.Options{Dir: "src"})
@@ -121,6 +125,7 @@ func TestNewRefusesWhatItCannotUse(t *testing.T) {
 }
 
 func TestDirIsWhereCommandsRun(t *testing.T) {
+	t.Parallel()
 	for _, dialect := range tool.Dialects() {
 		for _, dir := range []string{"", "/some/where"} {
 			bash := new(fake)
@@ -136,6 +141,7 @@ func TestDirIsWhereCommandsRun(t *testing.T) {
 // Every dialect over one Bash: each knows only its own jobs by id, and all
 // reach a job by its pid.
 func TestToolsetsShareABash(t *testing.T) {
+	t.Parallel()
 	first := newAgent(t, tool.BashID)
 	second := newAgentOver(t, tool.BashID, first.bash)
 	third := newAgentOver(t, tool.CheckPID, first.bash)
@@ -156,6 +162,7 @@ func TestToolsetsShareABash(t *testing.T) {
 }
 
 func TestCallsAreConcurrent(t *testing.T) {
+	t.Parallel()
 	for _, dialect := range []tool.Dialect{tool.TaskID, tool.BashID} {
 		a := newAgent(t, dialect)
 		id := map[tool.Dialect]string{tool.TaskID: "task_id", tool.BashID: "bash_id"}[dialect]
@@ -178,6 +185,7 @@ func TestCallsAreConcurrent(t *testing.T) {
 }
 
 func TestLiveShowsOutputAsItComes(t *testing.T) {
+	t.Parallel()
 	for _, dialect := range tool.Dialects() {
 		a := newAgent(t, dialect)
 		open := a.door("more")
@@ -206,6 +214,7 @@ func TestLiveShowsOutputAsItComes(t *testing.T) {
 // A job goes on writing when the call has returned; its live writer is not
 // for that any more.
 func TestLiveEndsWithTheCall(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.BashID)
 	var live bytes.Buffer // not safe for concurrent use
 	raw := []byte(`{"command":"while echo tick; do sleep 0.001; done","run_in_background":true}`)
@@ -218,6 +227,7 @@ func TestLiveEndsWithTheCall(t *testing.T) {
 }
 
 func TestALiveWriterThatFailsHurtsNobody(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, tool.CheckPID)
 	writer := writerFunc(func([]byte) (int, error) { return 0, errors.New("nobody listens") })
 	answer := a.Call(t.Context(), tool.Call{Name: "bash", Arguments: []byte(`{"command":"seq 5; seq 5"}`), Live: writer})
@@ -248,6 +258,7 @@ func (*local) Execute(ctx context.Context, req shared.ExecuteRequest) (*shared.R
 }
 
 func TestAnotherImplementationOfBashWorksToo(t *testing.T) {
+	t.Parallel()
 	for dialect, want := range map[tool.Dialect]string{
 		tool.CheckPID: "stdout:\nout\n\nstderr:\nerr\n\nexit code: 3",
 		tool.Mode:     "[command failed: exit code 3]\nout\nerr\n",
@@ -260,6 +271,7 @@ func TestAnotherImplementationOfBashWorksToo(t *testing.T) {
 }
 
 func TestCloseIsIdempotent(t *testing.T) {
+	t.Parallel()
 	for _, dialect := range tool.Dialects() {
 		tools := newTools(t, dialect, new(fake))
 		assert.NoError(t, tools.Close())
