@@ -20,23 +20,19 @@ import (
 	"bashplugin/shared"
 )
 
-// The arguments of a tool are a struct. The json tag of a field gives the name
-// of an argument, with omitempty if it may be left out: null is as good. The
-// jsonschema tag is its description. An enum tag lists the values of a string,
-// as in "default|slow". The schema of a pointer allows null.
-//
-// What the schema cannot say is checked by the struct itself.
+// checked is a struct of arguments with rules that its schema cannot express.
 type checked interface {
-	// check reports, to the model, numbers out of bounds and arguments that
-	// exclude each other. given[name] says that an argument is there and not null.
+	// check reports numbers out of bounds and arguments that exclude each other,
+	// in words for the model. given has the names of the arguments in the call that
+	// are not null.
 	check(given map[string]bool) error
 }
 
-// integer is what JSON Schema calls one: 5, and also 5.0 and 5e0.
+// integer accepts what JSON Schema calls an integer: 5, and also 5.0 and 5e0.
 type integer int64
 
-// UnmarshalJSON implements json.Unmarshaler. Integers that float64 cannot tell
-// apart are cut to the largest that it can.
+// UnmarshalJSON implements json.Unmarshaler. A number beyond ±1<<53 becomes that
+// bound.
 func (n *integer) UnmarshalJSON(raw []byte) error {
 	f, err := strconv.ParseFloat(string(raw), 64)
 	switch {
@@ -50,9 +46,9 @@ func (n *integer) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// schemaFor returns the JSON Schema of a struct of arguments. Which of them
-// exclude each other is not in it: model APIs take no conditions at the top
-// level.
+// schemaFor returns the JSON Schema of a struct of arguments. Model APIs take no
+// conditions at the top level, so the schema does not say which arguments
+// exclude each other.
 func schemaFor[A any]() (*jsonschema.Schema, json.RawMessage) {
 	schema, err := jsonschema.For[A](nil)
 	if err != nil {
@@ -89,14 +85,14 @@ func usage(schema *jsonschema.Schema) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// accepted returns the values of an argument, as in "default" | "slow", or else
-// their type. It leaves null out.
+// accepted returns the values that an argument may have, as in
+// "default" | "slow", or else their type.
 func accepted(property *jsonschema.Schema) string {
 	var values []string
 	for _, value := range property.Enum {
 		values = append(values, fmt.Sprintf("%q", value))
 	}
-	return cmp.Or(strings.Join(values, " | "), append(property.Types, property.Type)[0])
+	return cmp.Or(strings.Join(values, " | "), property.Type, strings.Join(property.Types, " or "))
 }
 
 // decode reads a call's arguments into a struct that has the schema. Its errors
@@ -126,12 +122,12 @@ func decode(raw []byte, schema *jsonschema.Schema, into any) error {
 	return err
 }
 
-// escape matches an escape of JSON, and with its group half of a surrogate pair
-// without the other half.
+// escape matches an escape sequence in JSON. Its group matches one half of a
+// surrogate pair whose other half is missing.
 var escape = regexp.MustCompile(`\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]|(u[dD][89a-fA-F])|.)`)
 
-// wellFormed reports what makes raw no JSON text. encoding/json would repair
-// broken characters, and so run another command than the one that was meant.
+// wellFormed reports JSON that cannot be read as it stands. encoding/json would
+// replace broken characters, so that another command than the model's would run.
 func wellFormed(raw []byte) error {
 	err := json.Unmarshal(raw, new(json.RawMessage))
 	switch {
@@ -148,8 +144,9 @@ func wellFormed(raw []byte) error {
 	return nil
 }
 
-// members returns the names in a JSON object, and whether their values are not
-// null. encoding/json alone would accept a name twice or in capital letters.
+// members maps each name in a JSON object to whether its value is not null. It
+// refuses unknown names, and what encoding/json would accept: a name that is
+// given twice, or in capital letters.
 func members(object []byte, schema *jsonschema.Schema) (given map[string]bool, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	decoder.UseNumber()

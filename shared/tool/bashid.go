@@ -21,12 +21,12 @@ const bashDefaultTimeout = 30 * time.Second
 // killed, which is an error; one that fails is none. Output is read once.
 type bashID struct {
 	bash  shared.Bash
-	dir   string
+	opts  Options
 	tasks tasks
 }
 
 func newBashID(bash shared.Bash, opts Options) *Toolset {
-	d := &bashID{bash: bash, dir: opts.Dir, tasks: tasks{bash: bash, newID: newBashName}}
+	d := &bashID{bash: bash, opts: opts, tasks: tasks{bash: bash, newID: newBashName}}
 	return &Toolset{tools: []tool{
 		define("bash", bashIDDescription, Hints{Destructive: true, OpenWorld: true}, d.run),
 		define("bash_output", bashIDOutputDescription, Hints{}, d.output), // not ReadOnly: what was read is not new any more
@@ -51,14 +51,8 @@ func newBashName() string {
 }
 
 func (d *bashID) run(ctx context.Context, args bashIDArgs, live io.Writer) Answer {
-	req := shared.ExecuteRequest{
-		Command: args.Command,
-		Mode:    shared.ModeTerminate,
-		Timeout: milliseconds(args.Timeout, bashDefaultTimeout),
-		Dir:     d.dir,
-		Stdout:  live,
-		Stderr:  live,
-	}
+	req := d.opts.request(args.Command, live)
+	req.Mode, req.Timeout = shared.ModeTerminate, milliseconds(args.Timeout, bashDefaultTimeout)
 	if args.Background {
 		req.Mode, req.Timeout = shared.ModeBackground, milliseconds(args.Timeout, 0)
 	}

@@ -15,11 +15,11 @@ import (
 // Bash knows is enough.
 type checkPID struct {
 	bash shared.Bash
-	dir  string
+	opts Options
 }
 
 func newCheckPID(bash shared.Bash, opts Options) *Toolset {
-	d := checkPID{bash, opts.Dir}
+	d := checkPID{bash, opts}
 	return &Toolset{tools: []tool{
 		define("bash", checkPIDDescription, Hints{Destructive: true, OpenWorld: true}, d.call),
 	}}
@@ -65,13 +65,8 @@ func (d checkPID) call(ctx context.Context, args checkPIDArgs, live io.Writer) A
 }
 
 func (d checkPID) run(ctx context.Context, args checkPIDArgs, live io.Writer) Answer {
-	req := shared.ExecuteRequest{
-		Command: args.Command,
-		Timeout: milliseconds(args.Timeout, shared.DefaultTimeout),
-		Dir:     d.dir,
-		Stdout:  live,
-		Stderr:  live,
-	}
+	req := d.opts.request(args.Command, live)
+	req.Timeout = milliseconds(args.Timeout, shared.DefaultTimeout)
 	r, err := d.bash.Execute(ctx, req)
 	switch {
 	case err != nil:

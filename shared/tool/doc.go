@@ -1,10 +1,10 @@
-// Package tool puts a shared.Bash in front of a model: tool definitions for
-// the request, and the execution of the calls that the model answers with.
+// Package tool puts a shared.Bash in front of a model: it makes the tool
+// definitions for a request, and executes the calls that the model answers with.
 //
 // Agents differ in the bash tools that their models and prompts are tuned to.
-// A Dialect is one such set of tools, with its own names, defaults,
-// descriptions and result texts, so that a host changes what runs its commands
-// and leaves its prompts alone:
+// A Dialect is one set of tools, with its own names, defaults, descriptions and
+// result texts, so that a host can change what runs its commands and keep its
+// prompts:
 //
 //	CheckPID  bash with check_pid and kill_pid; a command that takes too long
 //	          goes on in the background
@@ -14,8 +14,8 @@
 //	          move to the background by themselves
 //	BashID    bash, bash_output and kill_bash by bash_id; output is read once
 //
-// A Toolset is a dialect over a Bash. Its Definitions go to the model, each
-// call of the model goes to Call, and the Answer goes back:
+// A Toolset is a dialect over a Bash. Its Definitions go to the model, each call
+// by the model goes to Call, and the Answer goes back:
 //
 //	tools, err := tool.New(tool.BashID, bash, tool.Options{})
 //	if err != nil {
@@ -26,7 +26,13 @@
 //	...
 //	answer := tools.Call(ctx, tool.Call{Name: use.Name, Arguments: use.Input})
 //
-// Call never fails: what is wrong with a call is told to the model, in the
-// Answer, together with how to call right. Any Bash will do, and several
-// Toolsets may share one.
+// Call never fails: the Answer to a call that is not well formed tells the model
+// what is wrong and how to call the tool. Any Bash will do, and several Toolsets
+// may share one.
+//
+// A dialect is one file (bashid.go is a good one to start from): it defines its
+// tools, each with a struct of arguments and a method that executes a call. A
+// further dialect also needs its name in tool.go, in Dialects and in New. The
+// schemas and the decoding of calls are in args.go, the ids of jobs in tasks.go,
+// and the texts about a Result that dialects share in account.go.
 package tool

@@ -26,15 +26,15 @@ const maxMetadata = 200
 // background command is reached through its log and its pid, with bash itself.
 type mode struct {
 	bash    shared.Bash
-	dir     string
+	opts    Options
 	endings *endings
 }
 
 func newMode(bash shared.Bash, opts Options) *Toolset {
-	d := mode{bash, opts.Dir, newEndings(bash)}
+	d := mode{bash, opts, newEndings(bash)}
 	description := modeDescription
-	if d.dir != "" {
-		description += "\n\n<pwd>" + d.dir + "</pwd>"
+	if opts.Dir != "" {
+		description += "\n\n<pwd>" + opts.Dir + "</pwd>"
 	}
 	return &Toolset{
 		tools: []tool{define("bash", description, Hints{Destructive: true, OpenWorld: true}, d.run)},
@@ -50,16 +50,9 @@ type modeArgs struct {
 func (a modeArgs) check(map[string]bool) error { return checkCommand(a.Command) }
 
 func (d mode) run(ctx context.Context, args modeArgs, live io.Writer) Answer {
-	req := shared.ExecuteRequest{
-		Command: args.Command,
-		Mode:    shared.ModeTerminate,
-		Timeout: defaultModeTimeout,
-		Dir:     d.dir,
-		Merge:   true,
-		Limits:  modeLimits,
-		Stdout:  live,
-		Stderr:  live,
-	}
+	req := d.opts.request(args.Command, live)
+	req.Mode, req.Timeout = shared.ModeTerminate, defaultModeTimeout
+	req.Merge, req.Limits = true, modeLimits
 	switch args.Mode {
 	case "slow":
 		req.Timeout = slowModeTimeout

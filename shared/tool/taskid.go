@@ -22,20 +22,17 @@ const (
 	taskMaxTimeout     = 10 * time.Minute
 )
 
-// taskFinalLimits bound what is remembered of a task that was killed.
-var taskFinalLimits = shared.Limits{MaxBytes: 16 << 10}
-
 // taskID is the task_id dialect: three tools. A command that fails is not an
 // error in it, and reading a task shows all its output each time. It bans no
 // commands: the host decides what may be run.
 type taskID struct {
 	bash  shared.Bash
-	dir   string
+	opts  Options
 	tasks tasks
 }
 
 func newTaskID(bash shared.Bash, opts Options) *Toolset {
-	d := &taskID{bash: bash, dir: opts.Dir, tasks: tasks{bash: bash, newID: newTaskName}}
+	d := &taskID{bash: bash, opts: opts, tasks: tasks{bash: bash, newID: newTaskName}}
 	return &Toolset{tools: []tool{
 		define("bash", taskIDDescription, Hints{Destructive: true, OpenWorld: true}, d.run),
 		define("bash_output", taskIDOutputDescription, Hints{ReadOnly: true}, d.output),
@@ -67,14 +64,8 @@ func newTaskName() string {
 }
 
 func (d *taskID) run(ctx context.Context, args taskIDArgs, live io.Writer) Answer {
-	req := shared.ExecuteRequest{
-		Command: args.Command,
-		Mode:    shared.ModeAuto,
-		Timeout: taskTimeout(args.Timeout, taskDefaultTimeout),
-		Dir:     d.dir,
-		Stdout:  live,
-		Stderr:  live,
-	}
+	req := d.opts.request(args.Command, live)
+	req.Mode, req.Timeout = shared.ModeAuto, taskTimeout(args.Timeout, taskDefaultTimeout)
 	if args.Background {
 		req.Mode, req.Timeout = shared.ModeBackground, taskTimeout(args.Timeout, 0)
 		req.Merge = true // its output is read as one
@@ -204,7 +195,7 @@ func (d *taskID) kill(ctx context.Context, args taskIDJobArgs, _ io.Writer) Answ
 		text := fmt.Sprintf("Task %s is not running (status: %s). Cannot terminate.", id, r.Status)
 		return Answer{Text: text, IsError: true, Result: r, ID: id}
 	}
-	r, err = d.bash.Kill(ctx, shared.KillRequest{PID: t.pid, Limits: taskFinalLimits})
+	r, err = d.bash.Kill(ctx, shared.KillRequest{PID: t.pid})
 	switch {
 	case err != nil:
 		text := fmt.Sprintf("Failed to terminate task %s. Process may have already exited.", id)

@@ -33,6 +33,12 @@ type Options struct {
 	Dir string
 }
 
+// request returns the part of a request that is the same in every dialect. live
+// may be nil.
+func (o Options) request(command string, live io.Writer) shared.ExecuteRequest {
+	return shared.ExecuteRequest{Command: command, Dir: o.Dir, Stdout: live, Stderr: live}
+}
+
 // Definition describes a tool to a model. Its JSON has the keys name,
 // description and input_schema.
 type Definition struct {
@@ -57,7 +63,7 @@ type Call struct {
 	Name      string
 	Arguments json.RawMessage // as the model gave them
 
-	// Live, where not nil, receives the raw output of a command as it comes,
+	// Live, if not nil, receives the raw output of a command as it comes,
 	// both streams together, one Write at a time. The Toolset does not use it
 	// after Call has returned; Call waits for a Write that is under way. An error
 	// ends the copy.
@@ -73,7 +79,7 @@ type Answer struct {
 	// A call that is not well formed has an Err with shared.CodeInvalid.
 	Result *shared.Result
 	Err    error
-	ID     string // task_id or bash_id of the job, where there is one and the dialect has them
+	ID     string // task_id or bash_id of the job, if there is one and the dialect has them
 }
 
 // Toolset is a dialect over a Bash. It is safe for concurrent use.
@@ -89,8 +95,11 @@ type tool struct {
 	call  func(context.Context, Call) (Answer, error) // an error says what is wrong with the arguments
 }
 
-// define returns a tool. A dialect gives the struct of its arguments and what
-// executes a call with them, of which live may be nil.
+// define returns a tool whose arguments are the fields of A. The json tag of a
+// field gives the argument's name; an argument with omitempty may be left out or
+// null. The jsonschema tag is its description, and an enum tag lists the values
+// of a string, as in "default|slow". The schema of a pointer allows null. If A is
+// checked, a call runs only after that check. The live writer may be nil.
 func define[A any](name, description string, hints Hints, call func(ctx context.Context, args A, live io.Writer) Answer) tool {
 	schema, text := schemaFor[A]()
 	return tool{
@@ -107,8 +116,8 @@ func define[A any](name, description string, hints Hints, call func(ctx context.
 }
 
 // New returns the tools of a dialect over bash, which the caller closes after
-// the Toolset; it may be nil if only Definitions is called. An error
-// says that there is no such dialect, or that Options.Dir is relative.
+// the Toolset; it may be nil if only Definitions is called. An error says that
+// there is no such dialect, or that Options.Dir is relative.
 func New(dialect Dialect, bash shared.Bash, opts Options) (*Toolset, error) {
 	if opts.Dir != "" && !filepath.IsAbs(opts.Dir) {
 		return nil, fmt.Errorf("cannot use the directory %q: give an absolute path", opts.Dir)
@@ -131,7 +140,6 @@ func (t *Toolset) Definitions() []Definition {
 	definitions := make([]Definition, len(t.tools))
 	for i, tool := range t.tools {
 		definitions[i] = tool.Definition
-		definitions[i].InputSchema = slices.Clone(tool.InputSchema)
 	}
 	return definitions
 }
