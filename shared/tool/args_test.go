@@ -87,12 +87,12 @@ func TestMalformedTimeouts(t *testing.T) {
 			{"beyond floats, below", `{"command":"ls","timeout":-1e999}`, "timeout is out of range: give a number from 0 to 86400000"},
 		})
 	}
-	for _, dialect := range []tool.Dialect{tool.CheckPID, tool.TaskID, tool.BashID} {
+	for dialect, kind := range map[tool.Dialect]string{tool.CheckPID: "integer", tool.TaskID: "integer or null", tool.BashID: "integer"} {
 		refused(t, dialect, "bash", []refusal{
-			{"fraction", `{"command":"ls","timeout":1.5}`, "timeout must be integer, not number 1.5"},
-			{"string", `{"command":"ls","timeout":"1000"}`, "timeout must be integer, not string"},
-			{"bool", `{"command":"ls","timeout":true}`, "timeout must be integer, not bool"},
-			{"digits without end", `{"command":"ls","timeout":0.` + strings.Repeat("1", 1000) + `}`, "timeout must be integer, not number 0." + strings.Repeat("1", 71) + "…"},
+			{"fraction", `{"command":"ls","timeout":1.5}`, "timeout must be " + kind + ", not number 1.5"},
+			{"string", `{"command":"ls","timeout":"1000"}`, "timeout must be " + kind + ", not string"},
+			{"bool", `{"command":"ls","timeout":true}`, "timeout must be " + kind + ", not bool"},
+			{"digits without end", `{"command":"ls","timeout":0.` + strings.Repeat("1", 1000) + `}`, "timeout must be " + kind + ", not number 0." + strings.Repeat("1", 71) + "…"},
 		})
 	}
 	refused(t, tool.TaskID, "bash", []refusal{
