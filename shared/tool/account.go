@@ -9,9 +9,9 @@ import (
 	"bashplugin/shared"
 )
 
-// account is the whole text about a command that was waited for: why it was
-// killed, if it was, its streams, its exit code, what is left out and what it
-// left running. timeout is the one it had; manage says how to reach the rest.
+// account is the text about a command that was waited for: why it was killed, its
+// output, its exit code, how much of the output is left out, and the processes it
+// left running. manage tells the model how to reach those.
 func account(r *shared.Result, timeout time.Duration, manage string) string {
 	var b strings.Builder
 	if why := killed(r, timeout); why != "" {
@@ -50,8 +50,7 @@ func killed(r *shared.Result, timeout time.Duration) string {
 	return "killed"
 }
 
-// unasked is killed as a sentence, for a job that no kill of the model ended; ""
-// otherwise.
+// unasked is killed as a sentence; "" also if Kill ended the job.
 func unasked(r *shared.Result) string {
 	if why := killed(r, 0); why != "" && r.Cause != shared.CauseKill {
 		return "Command " + why + "."
@@ -103,7 +102,7 @@ func streams(r *shared.Result) string {
 	return section("stdout:", r.Stdout.Content) + section("stderr:", r.Stderr.Content)
 }
 
-// tails is streams with the extent of what is shown, if a stream is cut.
+// tails shows the same, and says of a stream that was cut how much is shown.
 func tails(r *shared.Result) string {
 	heading := func(name string, o shared.Output) string {
 		if o.Truncated {
@@ -125,8 +124,7 @@ func amount(o shared.Output) string {
 	return count(o.OutputLines, "line")
 }
 
-// omissions says, in a line for each stream that the limits cut, what is left
-// out.
+// omissions has a line for each stream that the limits cut.
 func omissions(r *shared.Result) string {
 	return omission("stdout", r.Stdout) + omission("stderr", r.Stderr)
 }
@@ -141,7 +139,7 @@ func omission(name string, o shared.Output) string {
 	return fmt.Sprintf("\n[%s: Showing last %d of %d lines. %s]", name, o.OutputLines, o.TotalLines, fullOutput(o))
 }
 
-// fullOutput says where the whole of a stream is.
+// fullOutput names the log of a stream.
 func fullOutput(o shared.Output) string {
 	switch {
 	case o.Path == "" && o.PathError == "":
@@ -154,7 +152,7 @@ func fullOutput(o shared.Output) string {
 	return "Full output: " + o.Path
 }
 
-// logs says where the whole output of a job is; nil if it has no log.
+// logs names the logs of a job; nil if it has none.
 func logs(r *shared.Result) []string {
 	stdout, stderr := r.Stdout, r.Stderr
 	if stdout.Path != "" && stderr.Path != "" && stdout.PathError == "" && stderr.PathError == "" {

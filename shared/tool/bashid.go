@@ -18,7 +18,8 @@ import (
 const bashDefaultTimeout = 30 * time.Second
 
 // bashID is the bash_id dialect: three tools. A command that takes too long is
-// killed, which is an error; one that fails is none. Output is read once.
+// killed, which is an error; a command that fails is no error. Output is read
+// once.
 type bashID struct {
 	bash  shared.Bash
 	opts  Options
@@ -29,7 +30,7 @@ func newBashID(bash shared.Bash, opts Options) *Toolset {
 	d := &bashID{bash: bash, opts: opts, tasks: tasks{bash: bash, newID: newBashName}}
 	return &Toolset{tools: []tool{
 		define("bash", bashIDDescription, Hints{Destructive: true, OpenWorld: true}, d.run),
-		define("bash_output", bashIDOutputDescription, Hints{}, d.output), // not ReadOnly: what was read is not new any more
+		define("bash_output", bashIDOutputDescription, Hints{}, d.output), // not ReadOnly: it uses the new output up
 		define("kill_bash", bashIDKillDescription, Hints{Destructive: true, Idempotent: true}, d.kill),
 	}}
 }
@@ -129,9 +130,10 @@ func state(id string, r *shared.Result, body string) string {
 	return strings.TrimSuffix(b.String(), "\n") + omissions(r)
 }
 
-// since cuts the final account of a stream to what was unread before, and what
-// came later. It begins with a whole line: one that was being written when it
-// was read is shown again, for it may have been rewritten.
+// since cuts the final output of a stream to the part that no answer has shown:
+// unread is what the last Check before the Kill returned. The part begins with a
+// whole line. A line that was shown unfinished is shown again, because the
+// process may have rewritten it.
 func since(unread, final shared.Output) shared.Output {
 	end := len(final.Content)
 	at := int(unread.TotalBytes-final.TotalBytes) - len(unread.Content) + end

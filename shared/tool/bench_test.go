@@ -81,7 +81,7 @@ func median(times []time.Duration) time.Duration {
 	return times[len(times)/2]
 }
 
-// BenchmarkCall is what a dialect adds by itself: over a Bash that answers at
+// BenchmarkCall measures a dialect alone, over a Bash that answers at
 // once.
 func BenchmarkCall(b *testing.B) {
 	for _, dialect := range tool.Dialects() {

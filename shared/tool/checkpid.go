@@ -80,7 +80,7 @@ func (d checkPID) run(ctx context.Context, args checkPIDArgs, live io.Writer) An
 	return Answer{Text: account(r, req.Timeout, manage), IsError: r.Status != shared.StatusCompleted, Result: r}
 }
 
-// look is what check_pid does.
+// look executes check_pid.
 func (d checkPID) look(ctx context.Context, pid int) Answer {
 	r, err := d.bash.Check(ctx, shared.CheckRequest{PID: pid})
 	if err == nil && over(r) {
@@ -105,7 +105,7 @@ func (d checkPID) look(ctx context.Context, pid int) Answer {
 	return Answer{Text: d.final(head, shown, r), IsError: r.Status != shared.StatusCompleted, Result: r}
 }
 
-// news shows what no earlier answer has shown.
+// news shows the output since the last answer.
 func news(r *shared.Result) string {
 	return section("New output since last check ("+amount(r.Stdout)+"):", r.Stdout.Content) +
 		section("New stderr since last check ("+amount(r.Stderr)+"):", r.Stderr.Content)

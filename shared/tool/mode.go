@@ -22,7 +22,7 @@ var modeLimits = shared.Limits{MaxLines: -1, MaxBytes: 128 << 10, Ends: 4 << 10}
 // maxMetadata is how many bytes an answer has at most besides the output.
 const maxMetadata = 200
 
-// mode is the mode dialect: one tool, which kills what takes too long. A
+// mode is the mode dialect: one tool, which kills commands that take too long. A
 // background command is reached through its log and its pid, with bash itself.
 type mode struct {
 	bash    shared.Bash
@@ -95,7 +95,7 @@ func combined(r *shared.Result, timeout time.Duration) string {
 	return endLine(head+text) + remaining(r, maxMetadata-len(head)-1)
 }
 
-// verdict says what went wrong; "" where nothing did.
+// verdict says why a command did not complete; "" if it did.
 func verdict(r *shared.Result, timeout time.Duration) string {
 	switch {
 	case r.Status == shared.StatusFailed:
@@ -110,7 +110,7 @@ func verdict(r *shared.Result, timeout time.Duration) string {
 	return "[command " + killed(r, timeout) + "]"
 }
 
-// middle shows output of which the limits may have left out the middle.
+// middle shows output, the middle of which the limits may have cut.
 func middle(o shared.Output) string {
 	if !o.Truncated {
 		return o.Content

@@ -15,8 +15,8 @@ import (
 	"bashplugin/shared"
 )
 
-// The task_id dialect's timeouts. Its default is longer than what it allows,
-// which wins.
+// The task_id dialect's timeouts. The models know a default that is longer than
+// the maximum; the maximum wins.
 const (
 	taskDefaultTimeout = 30 * time.Minute
 	taskMaxTimeout     = 10 * time.Minute
@@ -107,7 +107,7 @@ func moved(id string, r *shared.Result) string {
 	}, "\n")
 }
 
-// outputs shows what a task has written, with a blank line after it.
+// outputs shows the output of a task, with a blank line after it.
 func outputs(r *shared.Result) string {
 	var parts []string
 	if r.Stdout.Content != "" {

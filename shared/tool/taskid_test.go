@@ -41,7 +41,7 @@ func TestBackgroundTaskManager(t *testing.T) {
 	t.Run("should list all tasks", func(t *testing.T) {
 		first, second := a.task(forever), a.task(forever)
 		assert.NotEqual(t, first, second)
-		text := a.use("bash_output", args{"task_id": "lost"}).Text // who has lost an id is told all of them
+		text := a.use("bash_output", args{"task_id": "lost"}).Text // the answer lists the ids that exist
 		assert.Contains(t, text, first)
 		assert.Contains(t, text, second)
 	})
@@ -91,7 +91,7 @@ func TestShellExecuteWithOutputEvents(t *testing.T) {
 	})
 }
 
-// The development command of these tests is a script with such a name.
+// The development command of these tests is a script named npm.
 func TestShouldRunInBackground(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, tool.TaskID)

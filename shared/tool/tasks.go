@@ -36,8 +36,8 @@ type tasks struct {
 	list []*task    // oldest first, at most maxTasks
 }
 
-// addJob gives an id to what a command in a mode has become. It returns "" if
-// that is no job.
+// addJob gives an id to the job that a command has become. It returns "" if there
+// is no job: the command is over, and did not run in the background.
 func (s *tasks) addJob(ctx context.Context, r *shared.Result, mode shared.Mode) string {
 	if r.PID == 0 || over(r) && mode != shared.ModeBackground {
 		return ""

@@ -172,7 +172,7 @@ func (f *fake) check2() func(context.Context, shared.KillRequest) (*shared.Resul
 	}
 }
 
-// How a background command's log ends when nobody can say how the command did.
+// How a background command's log ends if Check cannot tell how the command did.
 func TestModeEndingWithoutAnAccount(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -76,7 +76,7 @@ func shorten(s string, limit int) string {
 	return strings.ToValidUTF8(s[:limit], "") + "…"
 }
 
-// oneLine replaces what cannot be seen, line ends too, by blanks.
+// oneLine replaces line ends and invisible characters by blanks.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

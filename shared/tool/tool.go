@@ -92,7 +92,7 @@ type Toolset struct {
 type tool struct {
 	Definition
 	usage string
-	call  func(context.Context, Call) (Answer, error) // an error says what is wrong with the arguments
+	call  func(context.Context, Call) (Answer, error) // the error is about the arguments
 }
 
 // define returns a tool whose arguments are the fields of A. The json tag of a
@@ -168,7 +168,7 @@ func (t *Toolset) Call(ctx context.Context, c Call) Answer {
 	return answer
 }
 
-// Close ends what the Toolset itself does in the background. It touches no
+// Close ends the background work of the Toolset itself. It touches no
 // job: those end with the Bash.
 func (t *Toolset) Close() error {
 	if t.close != nil {
