@@ -91,7 +91,7 @@ func (s *service) open(f *flags, host int) error {
 	if f.logs.Retention < 0 { // they go with the session, however that ends
 		duties.Logs = cmp.Or(f.logs.Dir, output.DefaultLogDir())
 	}
-	record, err := process.StartGuardian(duties)
+	guardian, err := process.StartGuardian(duties)
 	if err != nil {
 		return err
 	}
@@ -99,12 +99,12 @@ func (s *service) open(f *flags, host int) error {
 		return fmt.Errorf("cannot make a folder for the socket: %w", err)
 	}
 	s.executor, err = executor.New(executor.Config{
-		Dir:     f.dir,
-		Env:     env,
-		DropEnv: f.globs(),
-		Logs:    f.logs,
-		Logger:  s.log,
-		Record:  record,
+		Dir:      f.dir,
+		Env:      env,
+		DropEnv:  f.globs(),
+		Logs:     f.logs,
+		Logger:   s.log,
+		Guardian: guardian,
 	})
 	return err
 }

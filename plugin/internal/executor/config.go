@@ -27,8 +27,8 @@ type Config struct {
 	Logs    output.LogsConfig
 	Logger  hclog.Logger // nil: none
 
-	Record *process.Record                            // shared with a guardian; nil: none
-	Start  func(process.Spec) (*process.Group, error) // nil: real processes; tests inject failures here
+	Guardian *process.Guardian                          // nil: none
+	Start    func(process.Spec) (*process.Group, error) // nil: real processes; tests inject failures here
 }
 
 // quiet keeps tools from waiting for a person: no pager, no editor, no prompt.
@@ -61,7 +61,7 @@ func (c Config) baseEnv() []string {
 // pluginsOwn reports whether a variable belongs to the way from host to
 // plugin. In a command it would break go-plugin programs.
 func pluginsOwn(name string) bool {
-	return strings.HasPrefix(name, "PLUGIN_") || strings.HasPrefix(name, "BASH_PLUGIN") || name == process.TokenName
+	return strings.HasPrefix(name, "PLUGIN_") || strings.HasPrefix(name, "BASH_PLUGIN")
 }
 
 func matchesAny(globs []string, name string) bool {

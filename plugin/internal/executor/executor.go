@@ -35,7 +35,7 @@ func New(cfg Config) (*Executor, error) {
 	if err := checkGlobs(cfg.DropEnv); err != nil {
 		return nil, err
 	}
-	e := &Executor{table: process.NewTable(cfg.Record), log: cfg.Logger, quit: make(chan struct{})}
+	e := &Executor{table: process.NewTable(cfg.Guardian), log: cfg.Logger, quit: make(chan struct{})}
 	if e.log == nil {
 		e.log = hclog.NewNullLogger()
 	}

@@ -56,8 +56,9 @@ func runSudo() {
 	time.Sleep(time.Hour)
 }
 
-// What runs as another user outlives End, which says so, and ends the rest.
+// A process of another user outlives End, which says so and ends the rest.
 func TestEndOfAnotherUsersProcess(t *testing.T) {
+	t.Parallel()
 	const nobody = 65534
 	if os.Getuid() != 0 {
 		t.Skip("only root can make a program that runs as root")

@@ -1,21 +1,61 @@
 // Package process starts commands and ends everything that they started.
 //
-// A Group is one command: the bash process, which leads a session and a
-// process group of its own, and every process that descends from it, however
-// it tried to get away. On Linux the plugin is a child subreaper: a process
-// whose parent has ended becomes the plugin's child, so that nothing leaves
-// the tree, and whose Group such an orphan is of is told by a mark that every
-// process of a Group inherits, by its session or by its environment. A Table
-// holds the groups.
+// A Table holds the Groups of a plugin. A Group is one command: the bash
+// process, which leads a session and a process group of its own, and every
+// process that descends from it, however it tried to get away.
 //
-//	Table ─┬─ Group ── bash ── children …
-//	       ├─ Group ── (bash has ended) ── orphans …
-//	       └─ Record, in memory shared with the Guardian
+//	plugin ── Table
+//	  │         ├─ Group: bash ── children …
+//	  │         ├─ Group: bash has ended
+//	  │         │    ├─ orphan ── children …
+//	  │         │    └─ orphan
+//	  │         └─ strays: orphans without the mark of a group
+//	  │
+//	  └─ "+PID START", "-PID", end of file ──► Guardian, a second process
 //
-// The Guardian is a second process that does nothing until the plugin is gone
-// and then ends whatever the plugin could not.
+// # Who belongs to whom
 //
-// Where there is no subreaper (macOS), a Group is the process group and the
-// descendants whose parents live: a process that left the group and whose
-// parent has ended is out of reach.
+// Each process of a group carries the group's mark, a number in a resource
+// limit that every child inherits (mark_linux.go). The plugin is a child
+// subreaper: the kernel makes it the parent of each process whose parent has
+// ended. Such an orphan joins the group of its mark. So all of a group descends
+// from its leader or from one of its orphans, and both are children of the
+// plugin: their pids cannot be reused before the plugin reaps them.
+//
+// A process that takes the mark off, as a login by "su -" does, belongs to its
+// group for as long as its ancestors live. As an orphan it is a stray, and ends
+// at Close.
+//
+// # How a process ends
+//
+//	leader or orphan ends
+//	         │ pidfd
+//	Sweep: its children are the plugin's now; adopt them
+//	         │
+//	reap it: from here on its pid may be another's
+//	         │
+//	the group has no leader and no orphan left? ──► Gone
+//
+// Because of the sweep before reaping, no process is ever between its parent
+// and its group. End sends the signal to whole process groups, which a fork
+// cannot outrun, and then repeats SIGKILL to all that the tree shows until
+// Gone is closed.
+//
+// # The guardian
+//
+// The Guardian does nothing until the plugin is gone, however that ended. Then
+// it kills every process that carries the plugin's mark, every process of which
+// the plugin had told it, and all that descend from those.
+//
+// # Before bash is executed
+//
+// The function fork runs on a goroutine of its own. Something that wraps or
+// restricts bash before it is executed goes there: the goroutine may lock its
+// thread and restrict that, and the child inherits the restriction.
+//
+// # macOS
+//
+// There are no marks and no subreaper. A Group is a process group and what
+// descends from its processes. A process that left the process group is out of
+// reach once its parent has ended.
 package process

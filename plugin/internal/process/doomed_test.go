@@ -3,6 +3,7 @@ package process_test
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -14,8 +15,9 @@ import (
 	"bashplugin/plugin/internal/process"
 )
 
-// doomedEnv makes this program a process that starts a guardian and the
-// commands in the variable, and waits to be killed.
+// doomedEnv makes this program a process that starts a guardian, the commands in
+// the variable and those that come as lines on stdin, and waits to be killed. It
+// answers each line on descriptor 3.
 const doomedEnv = "PROCESS_TEST_DOOMED"
 
 type doom struct {
@@ -30,20 +32,26 @@ func runDoomed() {
 		panic(err)
 	}
 	os.Unsetenv(doomedEnv)
-	record, err := process.StartGuardian(d.Duties)
+	guardian, err := process.StartGuardian(d.Duties)
 	if err != nil {
 		panic(err)
 	}
-	table := process.NewTable(record)
+	table := process.NewTable(guardian)
 	null, _ := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	tell := os.NewFile(3, "tell")
-	for _, text := range d.Commands {
-		nextPID(d.PID, func() { _, err = table.Start(spec(text, null, tell)) })
-		if err != nil {
+	start := func(text string) {
+		if _, err := table.Start(spec(text, null, tell)); err != nil {
 			panic(err)
 		}
 	}
-	_, _ = io.Copy(io.Discard, os.Stdin)
+	for _, text := range d.Commands {
+		nextPID(d.PID, func() { start(text) })
+	}
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		start(lines.Text())
+		table.Sweep()
+		fmt.Fprintln(tell, 0)
+	}
 	if !table.Close() {
 		os.Exit(3)
 	}
@@ -53,8 +61,8 @@ func runDoomed() {
 type doomed struct {
 	*command
 	cmd    *exec.Cmd
-	stdin  io.Closer
-	stderr *os.File // at its end of file the guardian has ended
+	stdin  io.WriteCloser
+	stdout *os.File // at its end of file the guardian has ended
 }
 
 func startDoomed(t *testing.T, d doom) *doomed {
@@ -63,32 +71,63 @@ func startDoomed(t *testing.T, d doom) *doomed {
 	require.NoError(t, err)
 	tell, tellThere, err := os.Pipe()
 	require.NoError(t, err)
-	stderr, stderrThere, err := os.Pipe()
+	stdout, stdoutThere, err := os.Pipe()
 	require.NoError(t, err)
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), doomedEnv+"="+string(text))
-	cmd.Stderr = stderrThere
+	cmd.Stdout = stdoutThere
 	cmd.ExtraFiles = []*os.File{tellThere}
 	stdin, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
 	tellThere.Close()
-	stderrThere.Close()
+	stdoutThere.Close()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		tell.Close()
-		stderr.Close()
+		stdout.Close()
 	})
-	return &doomed{&command{nil, t, bufio.NewReader(tell)}, cmd, stdin, stderr}
+	return &doomed{&command{nil, t, bufio.NewReader(tell)}, cmd, stdin, stdout}
 }
 
-// guardianEnds waits for the guardian's end and returns what it and the
-// process wrote to stderr.
+// do starts a command.
+func (d *doomed) do(text string) {
+	d.t.Helper()
+	_, err := io.WriteString(d.stdin, text+"\n")
+	require.NoError(d.t, err)
+	require.Zero(d.t, d.pids(1)[0])
+}
+
+// guardian returns the guardian's pid.
+func (d *doomed) guardian() (guardian int) {
+	d.t.Helper()
+	eventually(d.t, "there is a guardian", func() bool {
+		for _, pid := range childPIDs(d.cmd.Process.Pid) {
+			if text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); string(text) == process.GuardianName+"\x00" {
+				guardian = pid
+			}
+		}
+		return guardian != 0
+	})
+	return guardian
+}
+
+// kill kills the process and waits until its guardian has ended everything.
+func (d *doomed) kill() {
+	d.t.Helper()
+	require.NoError(d.t, d.cmd.Process.Kill())
+	require.Empty(d.t, d.guardianEnds())
+	_ = d.cmd.Wait()
+	d.silent()
+}
+
+// guardianEnds waits for the guardian's end and returns what it and the process
+// wrote to stdout.
 func (d *doomed) guardianEnds() string {
 	d.t.Helper()
-	require.NoError(d.t, d.stderr.SetReadDeadline(time.Now().Add(patience)))
-	text, err := io.ReadAll(d.stderr)
+	require.NoError(d.t, d.stdout.SetReadDeadline(time.Now().Add(patience)))
+	text, err := io.ReadAll(d.stdout)
 	require.NoError(d.t, err, "the guardian still works")
 	return string(text)
 }

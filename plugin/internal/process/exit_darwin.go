@@ -1,6 +1,9 @@
 package process
 
-import "syscall"
+import (
+	"syscall"
+	"time"
+)
 
 // forkExec starts a program as the leader of a new session.
 func forkExec(path string, args []string, attr *syscall.ProcAttr) (pid, pidfd int, err error) {
@@ -9,9 +12,6 @@ func forkExec(path string, args []string, attr *syscall.ProcAttr) (pid, pidfd in
 	return pid, -1, err
 }
 
-// awaitLeader does not wait: reaping does.
-func awaitLeader(int, int) {}
-
 // hasEnded reports whether a child has ended that is not reaped.
 func hasEnded(pid int) bool {
 	p, err := stat(pid)
@@ -19,7 +19,16 @@ func hasEnded(pid int) bool {
 }
 
 // awaitExit waits for the end of any process, not only of a child.
-func awaitExit(p info) { pollStill(p) }
+func awaitExit(p info) {
+	for pause := 10 * time.Millisecond; still(p); pause = min(2*pause, 80*time.Millisecond) {
+		time.Sleep(pause)
+	}
+}
 
-// send signals a process, if it is still the one that p tells of.
-func send(p info, sig syscall.Signal) error { return sendByPID(p, sig) }
+// send signals a process unless its pid was reused.
+func send(p info, sig syscall.Signal) error {
+	if !still(p) {
+		return nil
+	}
+	return syscall.Kill(p.pid, sig)
+}

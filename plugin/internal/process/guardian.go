@@ -3,41 +3,45 @@ package process
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
-	"os/signal"
-	"slices"
 	"syscall"
-	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // GuardianName is the program name under which RunGuardian must be called.
 const GuardianName = "bash-guardian"
 
 // Duties is what the guardian does once the plugin is gone, besides ending
-// every process of its session.
+// every process that the plugin's commands started.
 type Duties struct {
-	Host   int      // pid; where it ends and the plugin does not follow, the guardian ends the plugin. 0: none
+	Host   int      // pid; if it ends and the plugin does not follow, the guardian ends the plugin. 0: none
 	Remove []string // folders and files, removed last
 	Logs   string   // folder whose expired logs are removed then; "": none
 }
 
-// orders is what the guardian is told at its start.
+// orders is the first line that the guardian reads.
 type orders struct {
 	Duties
-	Plugin  int // its pid
-	Group   int // its process group, which may be the host's too
-	Session session
+	Plugin   int // its pid
+	Group    int // its process group, which may be the host's too
+	Instance instance
 }
 
-// hostPatience is how long the plugin may outlive its host.
-const hostPatience = 1 * time.Second
+// Guardian is the plugin's side of its guardian. A nil Guardian does nothing.
+type Guardian struct {
+	instance instance
+	pid      int
+	socket   int // non-blocking; its end of file tells the guardian that this process has ended
+}
 
-// StartGuardian starts this program again as the guardian of this process and
-// returns the record for NewTable. The guardian keeps this process's stderr
-// open while it works: whoever waits for its end of file waits for a clean
-// machine.
-func StartGuardian(duties Duties) (*Record, error) {
+// StartGuardian starts this program again as the guardian of this process. It
+// holds this process's stdout open while it works: the end of file there means
+// a clean machine.
+//
+// The plugin writes to it through a socketpair. Unlike a pipe, that cannot be
+// opened through /proc, so that no command can forge a line.
+func StartGuardian(duties Duties) (*Guardian, error) {
 	if err := checkProc(); err != nil {
 		return nil, err
 	}
@@ -45,173 +49,59 @@ func StartGuardian(duties Duties) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	record, err := newRecord()
+	here, there, err := socketpair()
 	if err != nil {
 		return nil, err
 	}
-	here, there, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	defer here.Close()
+	defer unix.Close(there)
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer null.Close()
-	text, err := json.Marshal(orders{Duties: duties, Plugin: os.Getpid(), Group: syscall.Getpgrp(), Session: record.session})
-	if err != nil {
-		return nil, err
-	}
+	g := &Guardian{instance: newInstance(), socket: here}
 	attr := &syscall.ProcAttr{
 		Env:   os.Environ(),
 		Dir:   "/",
-		Files: []uintptr{null.Fd(), null.Fd(), 2, here.Fd(), record.file.Fd()},
+		Files: []uintptr{null.Fd(), 1, null.Fd(), uintptr(there)},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	}
-	if record.guardian, err = syscall.ForkExec(program, []string{GuardianName}, attr); err != nil {
+	if g.pid, err = syscall.ForkExec(program, []string{GuardianName}, attr); err != nil {
 		return nil, fmt.Errorf("cannot start the guardian: %w", err)
 	}
-	record.alive = there
-	_, err = there.Write(append(text, '\n'))
-	return record, err
+	text, err := json.Marshal(orders{duties, os.Getpid(), syscall.Getpgrp(), g.instance})
+	if err == nil {
+		_, err = unix.Write(here, append(text, '\n'))
+	}
+	return g, err
 }
 
-// IsGuardian reports whether this process was started by StartGuardian.
-func IsGuardian() bool { return os.Args[0] == GuardianName }
-
-// RunGuardian is the guardian's main function. It returns when the plugin and
-// everything it started are gone. It calls sweep for the folder of Duties.Logs.
-func RunGuardian(sweep func(logs string)) error {
-	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGQUIT)
-	pipe := os.NewFile(3, "plugin")
-	decoder := json.NewDecoder(pipe)
-	var o orders
-	if err := decoder.Decode(&o); err != nil {
-		return err
-	}
-	record, err := mapRecord(os.NewFile(4, "record"))
+// socketpair returns two connected sockets that commands do not inherit. The
+// first one never blocks.
+func socketpair() (here, there int, err error) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {
-		return err
+		return -1, -1, os.NewSyscallError("socketpair", err)
 	}
-	go o.watchHost()
-	_, _ = io.Copy(io.Discard, pipe) // until the plugin ends
-	o.hunt(record).endAll()
-	for _, path := range o.Remove {
-		_ = os.RemoveAll(path)
-	}
-	if o.Logs != "" {
-		sweep(o.Logs)
-	}
-	return nil
+	unix.CloseOnExec(ends[0])
+	unix.CloseOnExec(ends[1])
+	return ends[0], ends[1], unix.SetNonblock(ends[0], true)
 }
 
-// watchHost ends a plugin that does not follow its host, being stopped or
-// stuck.
-func (o *orders) watchHost() {
-	if o.Host == 0 {
-		return
-	}
-	plugin, err := stat(o.Plugin)
-	if err != nil {
-		return
-	}
-	if host, err := stat(o.Host); err == nil {
-		awaitExit(host)
-	}
-	time.Sleep(hostPatience)
-	_ = send(plugin, syscall.SIGKILL)
-}
+// begun tells of a new child of this process.
+func (g *Guardian) begun(pid int, start uint64) { g.tell("+%d %d\n", pid, start) }
 
-// forkPatience is how long the guardian hunts what goes on forking.
-const forkPatience = time.Minute
+// ended tells that a child's pid may be another process's from now on.
+func (g *Guardian) ended(pid int) { g.tell("-%d\n", pid) }
 
-// hunt is the end of a plugin's session and of those within it, of plugins that
-// run in its commands.
-type hunt struct {
-	*orders
-	record   *Record
-	sessions map[session]bool
-	begin    time.Time
-	met      map[int]uint64 // the start of each process that was killed, by pid
-	last     time.Time      // when the last of them was met
-}
-
-func (o *orders) hunt(record *Record) *hunt {
-	now := time.Now()
-	return &hunt{o, record, map[session]bool{o.Session: true}, now, make(map[int]uint64), now}
-}
-
-// endAll kills until several looks in a row find nothing, or for long nothing
-// but what does not end.
-func (h *hunt) endAll() {
-	for clean := 0; clean < 3 && h.goesOn(); clean++ {
-		if clean > 0 {
-			time.Sleep(time.Millisecond)
-		}
-		found, all := h.find()
-		for _, p := range found {
-			h.meet(p)
-		}
-		sendGroups(found, h.Group, syscall.SIGKILL)
-		if len(found) > 0 && !killEach(found) {
-			clean = -1
-			h.chase(all)
-		}
+// tell writes a line. It never waits for a guardian that is stopped: a line that
+// does not fit is dropped, since the mark finds the process anyway.
+func (g *Guardian) tell(format string, args ...any) {
+	if g != nil {
+		_, _ = unix.Write(g.socket, fmt.Appendf(nil, format, args...))
 	}
 }
 
-func (h *hunt) goesOn() bool {
-	return time.Since(h.last) < 2*killPatience && time.Since(h.begin) < forkPatience
-}
-
-func (h *hunt) meet(p info) {
-	if start, ok := h.met[p.pid]; !ok || start != p.start {
-		h.met[p.pid], h.last = p.start, time.Now()
-	}
-}
-
-// find lists the live processes of the sessions: those recorded or marked, and
-// their descendants. A descendant with another mark shows a session within.
-func (h *hunt) find() (found []info, all map[int]info) {
-	all = list()
-	entries := h.record.entries()
-	tree := newTree(all)
-	tree.leave(os.Getpid()) // a child of the plugin's too, which may have a mark when it dies
-	marks := make(map[int]uint64, len(all))
-	for pid, p := range all {
-		marks[pid] = markOf(pid)
-		if owns(entries, p, all) || h.sessions[sessionOf(marks[pid])] {
-			tree.take(pid)
-		}
-	}
-	around := sessionOf(markOf(os.Getpid())) // where the plugin itself runs within another's command
-	for _, p := range tree.taken {
-		if s := sessionOf(marks[p.pid]); s != 0 && s != around {
-			h.sessions[s] = true
-		}
-	}
-	return tree.taken, all
-}
-
-// chase kills what has come since all was listed, each as soon as it is seen: a
-// process that forks and ends is gone when all the others are listed again.
-func (h *hunt) chase(all map[int]info) {
-	for news := true; news && h.goesOn(); {
-		news = false
-		for _, pid := range slices.Backward(pids()) { // the newest are the last
-			if _, seen := all[pid]; seen || pid == os.Getpid() {
-				continue
-			}
-			all[pid] = info{}
-			if !h.sessions[sessionOf(markOf(pid))] {
-				continue
-			}
-			news = true
-			if p, err := stat(pid); err == nil {
-				_ = send(p, syscall.SIGKILL)
-				h.meet(p)
-			}
-		}
-	}
-}
+func (g *Guardian) is(pid int) bool { return g != nil && g.pid == pid }

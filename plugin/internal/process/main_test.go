@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -46,6 +47,10 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) int {
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // for the processes of the tests
 	code := m.Run()
+	if !table().Close() {
+		fmt.Fprintln(os.Stderr, "cannot end every process")
+		return 1
+	}
 	if left := children(os.Getpid()); len(left) > 0 {
 		fmt.Fprintln(os.Stderr, "left behind:", left)
 		return 1
@@ -81,22 +86,22 @@ type command struct {
 // $program is this program.
 const prelude = `p='echo $$ >&3; exec sleep 1000'; `
 
-func start(t *testing.T, table *process.Table, text string) *command {
+func start(t *testing.T, text string) *command {
 	t.Helper()
 	here, there, err := os.Pipe()
 	require.NoError(t, err)
 	t.Cleanup(func() { here.Close() })
 	defer there.Close()
-	return &command{startWith(t, table, text, there), t, bufio.NewReader(here)}
+	return &command{startWith(t, text, there), t, bufio.NewReader(here)}
 }
 
 // startWith starts a command that has file as descriptor 3.
-func startWith(t *testing.T, table *process.Table, text string, file *os.File) *process.Group {
+func startWith(t *testing.T, text string, file *os.File) *process.Group {
 	t.Helper()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	require.NoError(t, err)
 	defer null.Close()
-	g, err := table.Start(spec(text, null, file))
+	g, err := table().Start(spec(text, null, file))
 	require.NoError(t, err)
 	t.Cleanup(func() { g.End(syscall.SIGKILL, 0) })
 	return g
@@ -136,16 +141,9 @@ func (c *command) silent() {
 	require.Error(c.t, err)
 }
 
-// table makes one that is closed at the end of the test.
-func table(t *testing.T) *process.Table {
-	tab := process.NewTable(nil)
-	t.Cleanup(func() {
-		require.True(t, tab.Close())
-		tab.Sweep()
-		eventually(t, "no child is left, not even a dead one", func() bool { tab.Sweep(); return len(children(os.Getpid())) == 0 })
-	})
-	return tab
-}
+// table returns the tests' own: orphans come to the process, so that it is one
+// for all of them.
+var table = sync.OnceValue(func() *process.Table { return process.NewTable(nil) })
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()

@@ -1,7 +1,7 @@
 package process
 
-// Nothing that a process inherits can be asked of it here.
+// A process cannot be asked for anything that it inherited.
 
-func marked(_ uint64, fork func()) { fork() }
+func marked(_ mark, fork func()) { fork() }
 
-func markOf(int) uint64 { return 0 }
+func markOf(int) mark { return 0 }

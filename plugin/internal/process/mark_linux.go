@@ -18,18 +18,19 @@ const (
 	markLine  = "Max file locks"
 )
 
-// marked calls fork while this process carries m, so that the child does.
-func marked(m uint64, fork func()) {
+// marked calls fork while this process carries m, so that the child does. Where
+// a lower hard limit has been set there is no mark.
+func marked(m mark, fork func()) {
 	var old unix.Rlimit
-	if unix.Prlimit(0, markLimit, nil, &old) == nil && m <= old.Max {
-		_ = unix.Prlimit(0, markLimit, &unix.Rlimit{Cur: m, Max: old.Max}, nil)
+	if unix.Prlimit(0, markLimit, nil, &old) == nil && uint64(m) <= old.Max {
+		_ = unix.Prlimit(0, markLimit, &unix.Rlimit{Cur: uint64(m), Max: old.Max}, nil)
 		defer func() { _ = unix.Prlimit(0, markLimit, &old, nil) }()
 	}
 	fork()
 }
 
-// markOf returns a process's mark, 0 where it has none.
-func markOf(pid int) uint64 {
+// markOf returns a process's mark, 0 if it has none.
+func markOf(pid int) mark {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
 	_, rest, _ := bytes.Cut(text, []byte(markLine))
 	fields := bytes.Fields(rest)
@@ -37,5 +38,5 @@ func markOf(pid int) uint64 {
 		return 0
 	}
 	m, _ := strconv.ParseUint(string(fields[0]), 10, 64) // "unlimited" is none
-	return m
+	return mark(m)
 }

@@ -67,14 +67,13 @@ func asPID(t *testing.T, pid int, start func() (got int, undo func())) {
 func TestPIDOfAnEarlierCommand(t *testing.T) {
 	for _, first := range []string{"old", "new"} {
 		t.Run(first+" ends first", func(t *testing.T) {
-			tab := table(t)
 			var old *command
-			nextPID(farPID(t), func() { old = start(t, tab, `(env -i setsid bash -c "$p" >/dev/null 2>&1 &)`) })
+			nextPID(farPID(t), func() { old = start(t, `(env -i setsid bash -c "$p" >/dev/null 2>&1 &)`) })
 			daemon := old.pids(1)
 			closed(t, "bash has ended", old.Exited())
 			var now *command
 			asPID(t, old.PID, func() (int, func()) {
-				now = start(t, tab, `bash -c "$p" & wait`)
+				now = start(t, `bash -c "$p" & wait`)
 				return now.PID, func() { now.End(syscall.SIGKILL, 0) }
 			})
 			child := now.pids(1)
@@ -99,7 +98,6 @@ func TestPIDOfAnEarlierCommand(t *testing.T) {
 func TestPIDOfAnotherProgram(t *testing.T) {
 	for _, ending := range []string{"guardian", "orderly"} {
 		t.Run(ending, func(t *testing.T) {
-			tab := table(t)
 			d := startDoomed(t, doom{Commands: []string{`echo $$ >&3; (env -i setsid bash -c "$p" >/dev/null 2>&1 &)`}, PID: farPID(t)})
 			pids := d.pids(2)
 			leader := pids[0]
@@ -126,7 +124,6 @@ func TestPIDOfAnotherProgram(t *testing.T) {
 			}
 			require.Empty(t, d.guardianEnds())
 			_ = d.cmd.Wait()
-			tab.Sweep()
 			d.silent()
 			require.True(t, lives(leader), "another program's process was killed")
 		})

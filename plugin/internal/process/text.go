@@ -5,7 +5,7 @@ import "os"
 // TextFile returns a file without a name that holds text, to be read from its
 // beginning.
 func TextFile(text string) (*os.File, error) {
-	file, err := sharedMemory(int64(len(text)))
+	file, err := anonymousFile()
 	if err != nil {
 		return nil, err
 	}

@@ -2,12 +2,11 @@ package process
 
 // info is what the system tells of a process.
 type info struct {
-	pid, ppid, pgrp, session int
-	start                    uint64 // with the pid it names a process for good
-	dead                     bool   // it has ended and waits to be reaped
-	ending                   bool   // it is about to be dead; false where the system does not tell
-	running                  bool   // it has a processor, or waits for one; false where the system does not tell
-	blocked                  bool   // it waits for a disk, mostly; false where the system does not tell
+	pid, ppid, pgrp int
+	start           uint64 // with the pid it names a process for good
+	dead            bool   // it has ended and waits to be reaped
+	ending          bool   // it is about to be dead; false where the system does not tell
+	forked          bool   // it is at work and has executed nothing yet; false where the system does not tell
 }
 
 // tree is the processes of one moment, by their parents.
@@ -42,19 +41,4 @@ func (t *tree) take(pid int) {
 	for _, child := range t.children[pid] {
 		t.take(child)
 	}
-}
-
-// descends reports whether pid has ancestor among its ancestors.
-func (t *tree) descends(pid, ancestor int) bool {
-	for range len(t.all) {
-		p, ok := t.all[pid]
-		if !ok {
-			return false
-		}
-		if p.ppid == ancestor {
-			return true
-		}
-		pid = p.ppid
-	}
-	return false
 }

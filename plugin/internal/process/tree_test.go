@@ -64,10 +64,11 @@ func TestEndEndsWholeTrees(t *testing.T) {
 	for _, tree := range trees {
 		for _, ending := range endings {
 			t.Run(tree.name+"/"+ending.name, func(t *testing.T) {
+				t.Parallel()
 				if tree.linux && runtime.GOOS != "linux" {
 					t.Skip("a process that leaves its group is found on Linux alone")
 				}
-				c := start(t, table(t), tree.text)
+				c := start(t, tree.text)
 				pids := append(c.pids(tree.n), c.PID)
 				require.True(t, c.End(ending.sig, ending.grace))
 				require.Empty(t, living(pids), "alive after End")
@@ -98,7 +99,8 @@ func TestEndBeatsForks(t *testing.T) {
 	for name, text := range forkers {
 		for _, ending := range endings {
 			t.Run(name+"/"+ending.name, func(t *testing.T) {
-				c := start(t, table(t), text)
+				t.Parallel()
+				c := start(t, text)
 				c.pids(1)
 				require.True(t, c.End(ending.sig, ending.grace))
 				c.silent()
@@ -107,25 +109,27 @@ func TestEndBeatsForks(t *testing.T) {
 	}
 }
 
-func TestSeveralEndAtOnce(t *testing.T) {
-	tab := table(t)
-	var commands []*command
-	for i := range 20 {
-		tree := trees[i%len(trees)]
-		if tree.linux && runtime.GOOS != "linux" {
-			continue
+// The orderly end of a plugin that has many commands: Close ends them.
+func TestCloseEndsSeveral(t *testing.T) {
+	t.Parallel()
+	d, n := doom{}, 0
+	for _, tree := range trees {
+		if !tree.linux || runtime.GOOS == "linux" {
+			d.Commands = append(d.Commands, tree.text)
+			n += tree.n
 		}
-		c := start(t, tab, tree.text)
-		c.pids(tree.n)
-		commands = append(commands, c)
 	}
-	require.True(t, tab.Close())
-	for _, c := range commands {
-		c.silent()
-	}
+	p := startDoomed(t, d)
+	pids := p.pids(n)
+	require.NoError(t, p.stdin.Close())
+	require.NoError(t, p.cmd.Wait(), "Close says that nothing is left")
+	require.Empty(t, living(pids))
+	p.silent()
+	require.Empty(t, p.guardianEnds())
 }
 
 func TestPortIsFreeAfterEnd(t *testing.T) {
+	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	address := listener.Addr().String()
@@ -134,7 +138,7 @@ func TestPortIsFreeAfterEnd(t *testing.T) {
 	listener.Close()
 
 	// A daemon that holds the listening socket.
-	c := startWith(t, table(t), `(setsid sleep 1000 & setsid sleep 1000 &); exec sleep 1000`, socket)
+	c := startWith(t, `(setsid sleep 1000 & setsid sleep 1000 &); exec sleep 1000`, socket)
 	socket.Close()
 	_, err = net.Listen("tcp", address)
 	require.Error(t, err, "the command listens")
@@ -146,7 +150,7 @@ func TestPortIsFreeAfterEnd(t *testing.T) {
 }
 
 func TestExitStatus(t *testing.T) {
-	tab := table(t)
+	t.Parallel()
 	for text, want := range map[string]string{
 		"exit 0":                            "0 0",
 		"exit 7":                            "7 0",
@@ -158,14 +162,14 @@ func TestExitStatus(t *testing.T) {
 		"(sleep 1000 &); exit 5":            "5 0",
 		"sleep 1000 & disown; kill -INT $$": "130 2",
 	} {
-		c := start(t, tab, text)
+		c := start(t, text)
 		closed(t, text, c.Exited())
 		require.Equal(t, want, fmt.Sprintf("%d %d", c.Status().Code, c.Status().Signal), text)
 	}
 }
 
 func TestStartFails(t *testing.T) {
-	tab := table(t)
+	t.Parallel()
 	null, err := os.Open(os.DevNull)
 	require.NoError(t, err)
 	defer null.Close()
@@ -176,7 +180,7 @@ func TestStartFails(t *testing.T) {
 		} else {
 			s.Dir = "/no/such/directory"
 		}
-		_, err := tab.Start(s)
+		_, err := table().Start(s)
 		require.ErrorIs(t, err, os.ErrNotExist)
 	}
 }

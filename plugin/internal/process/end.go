@@ -1,0 +1,110 @@
+package process
+
+import (
+	"errors"
+	"syscall"
+	"time"
+)
+
+// killPatience bounds the wait for processes that SIGKILL does not end because
+// they hang in the kernel.
+const killPatience = 3 * time.Second
+
+// deniedRounds is how many rounds in a row may find only processes of other
+// users before End gives up.
+const deniedRounds = 5
+
+// Signal sends sig to every member, and wakes those that are stopped so that
+// they can act on it.
+func (g *Group) Signal(sig syscall.Signal) {
+	members := g.reaper.members(g)
+	sendGroups(members, syscall.Getpgrp(), sig)
+	if sig != syscall.SIGKILL && sig != syscall.SIGSTOP {
+		sendGroups(members, syscall.Getpgrp(), syscall.SIGCONT)
+	}
+}
+
+// End ends the whole group: sig, then after grace SIGKILL until nothing is
+// left. It reports whether nothing is left. Only a process that hangs in the
+// kernel, or that is another user's, outlives it.
+func (g *Group) End(sig syscall.Signal, grace time.Duration) bool {
+	if sig != syscall.SIGKILL {
+		g.Signal(sig)
+		if g.goneWithin(grace) {
+			return true
+		}
+	}
+	denied := 0
+	for deadline := time.Now().Add(killPatience); denied < deniedRounds && time.Now().Before(deadline); {
+		if denied++; !g.kill() {
+			denied = 0
+		}
+		for range 10 { // quick looks, for processes that fork and end faster than kill can list them
+			if g.goneWithin(time.Millisecond) {
+				return true
+			}
+			killEach(g.reaper.roots(g))
+		}
+	}
+	return false
+}
+
+// kill kills the members and reports whether only other users' are left.
+func (g *Group) kill() (denied bool) {
+	members := g.reaper.members(g)
+	sendGroups(members, syscall.Getpgrp(), syscall.SIGKILL)
+	return killEach(members) // one may have moved to another process group
+}
+
+// sendGroups signals the process groups of ps. The kernel does that in one
+// step, so that a process that forks meanwhile cannot get away. A process
+// group keeps its number for as long as a process is in it. The plugin's own
+// process group, which may also be the host's, is left out: a new child is in
+// it for a moment.
+func sendGroups(ps []info, plugin int, sig syscall.Signal) {
+	done := map[int]bool{0: true, 1: true, plugin: true}
+	for _, p := range ps {
+		if !done[p.pgrp] && still(p) {
+			done[p.pgrp] = true
+			_ = syscall.Kill(-p.pgrp, sig)
+		}
+	}
+}
+
+// killEach kills processes. It reports whether there are some and this process
+// may signal none of them, because they are another user's.
+func killEach(ps []info) (denied bool) {
+	denied = len(ps) > 0
+	for _, p := range ps {
+		if !errors.Is(send(p, syscall.SIGKILL), syscall.EPERM) {
+			denied = false
+		}
+	}
+	return denied
+}
+
+// still reports whether p lives and its pid was not reused, so that it may be
+// signalled.
+func still(p info) bool {
+	now, err := stat(p.pid)
+	return err == nil && now.start == p.start && !now.dead
+}
+
+// wait reaps a child, waiting for its end if it lives.
+func wait(pid int) Status {
+	var status syscall.WaitStatus
+	for {
+		_, err := syscall.Wait4(pid, &status, 0, nil)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err != nil {
+			return Status{Code: -1} // somebody else reaped it
+		}
+		break
+	}
+	if status.Signaled() {
+		return Status{Code: 128 + int(status.Signal()), Signal: status.Signal()}
+	}
+	return Status{Code: status.ExitStatus()}
+}

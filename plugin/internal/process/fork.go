@@ -1,0 +1,32 @@
+package process
+
+import (
+	"os"
+	"syscall"
+)
+
+// Spec says what to start.
+type Spec struct {
+	Path  string // of the program
+	Args  []string
+	Dir   string
+	Env   []string
+	Files []*os.File // stdin, stdout, stderr, and from 3 on whatever else it gets
+}
+
+// fork starts a program that carries a mark. It forks on a goroutine of its own
+// so that what must restrict the child can lock that goroutine's thread and
+// restrict it first. One call at a time: the mark is this process's meanwhile.
+func fork(spec Spec, m mark) (pid, pidfd int, err error) {
+	attr := &syscall.ProcAttr{Dir: spec.Dir, Env: spec.Env}
+	for _, f := range spec.Files {
+		attr.Files = append(attr.Files, f.Fd())
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		marked(m, func() { pid, pidfd, err = forkExec(spec.Path, spec.Args, attr) })
+	}()
+	<-done
+	return pid, pidfd, err
+}

@@ -1,0 +1,182 @@
+package process
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// hostPatience is how long the plugin may outlive its host.
+const hostPatience = 1 * time.Second
+
+// forkPatience is how long the guardian hunts processes that go on forking.
+const forkPatience = time.Minute
+
+// IsGuardian reports whether this process was started by StartGuardian.
+func IsGuardian() bool { return os.Args[0] == GuardianName }
+
+// RunGuardian is the guardian's main function. It returns when the plugin and
+// everything it started are gone. It calls sweep for the folder of Duties.Logs.
+func RunGuardian(sweep func(logs string)) error {
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGQUIT)
+	lines := bufio.NewScanner(os.NewFile(3, "plugin"))
+	lines.Buffer(nil, 1<<20)
+	lines.Scan()
+	var o orders
+	if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
+		return err
+	}
+	go o.watchHost()
+	h := newHunt(&o, readChildren(lines)) // returns when the plugin has ended
+	h.endAll()
+	for _, path := range o.Remove {
+		_ = os.RemoveAll(path)
+	}
+	if o.Logs != "" {
+		sweep(o.Logs)
+	}
+	return nil
+}
+
+// readChildren reads what the plugin tells, until it ends, and returns the start
+// of each child that it had then, by pid.
+func readChildren(lines *bufio.Scanner) map[int]uint64 {
+	children := make(map[int]uint64)
+	for lines.Scan() {
+		var pid int
+		var start uint64
+		if n, _ := fmt.Sscanf(lines.Text(), "+%d %d", &pid, &start); n == 2 {
+			children[pid] = start
+		} else if n, _ := fmt.Sscanf(lines.Text(), "-%d", &pid); n == 1 {
+			delete(children, pid)
+		}
+	}
+	return children
+}
+
+// watchHost ends a plugin that does not follow its host because it is stopped
+// or stuck.
+func (o *orders) watchHost() {
+	if o.Host == 0 {
+		return
+	}
+	plugin, err := stat(o.Plugin)
+	if err != nil {
+		return
+	}
+	if host, err := stat(o.Host); err == nil {
+		awaitExit(host)
+	}
+	time.Sleep(hostPatience)
+	_ = send(plugin, syscall.SIGKILL)
+}
+
+// hunt is the end of everything that a plugin started.
+type hunt struct {
+	*orders
+	children  map[int]uint64    // those of which the plugin told: their start, by pid
+	instances map[instance]bool // the plugin, and plugins that run within its commands
+	met       map[int]uint64    // the start of each process that was killed, by pid
+	begin     time.Time
+	last      time.Time // when the last process was met
+}
+
+func newHunt(o *orders, children map[int]uint64) *hunt {
+	now := time.Now()
+	return &hunt{
+		orders: o, children: children, instances: map[instance]bool{o.Instance: true},
+		met: make(map[int]uint64), begin: now, last: now,
+	}
+}
+
+// endAll kills until several looks in a row find nothing, or for long nothing
+// but processes that do not end.
+func (h *hunt) endAll() {
+	for clean := 0; clean < 3 && h.goesOn(); clean++ {
+		if clean > 0 {
+			time.Sleep(time.Millisecond)
+		}
+		found, all := h.find()
+		for _, p := range found {
+			h.meet(p)
+		}
+		sendGroups(found, h.Group, syscall.SIGKILL)
+		if len(found) > 0 && !killEach(found) {
+			clean = -1
+			h.chase(all)
+		}
+	}
+}
+
+func (h *hunt) goesOn() bool {
+	return time.Since(h.last) < 2*killPatience && time.Since(h.begin) < forkPatience
+}
+
+func (h *hunt) meet(p info) {
+	if start, ok := h.met[p.pid]; !ok || start != p.start {
+		h.met[p.pid], h.last = p.start, time.Now()
+	}
+}
+
+// find lists the live processes that the plugin told of or that have a mark, and
+// their descendants. A descendant with a foreign mark shows a plugin that runs
+// within a command.
+func (h *hunt) find() (found []info, all map[int]info) {
+	all = list()
+	tree := newTree(all)
+	tree.leave(os.Getpid()) // a child of the plugin too, which may be within another one's command
+	marks := make(map[int]mark, len(all))
+	for pid, p := range all {
+		marks[pid] = markOf(pid)
+		if h.wasTold(p, all) || h.instances[marks[pid].instance()] {
+			tree.take(pid)
+		}
+	}
+	around := markOf(os.Getpid()).instance() // if the plugin itself runs within another one's command
+	for _, p := range tree.taken {
+		if i := marks[p.pid].instance(); i != 0 && i != around {
+			h.instances[i] = true
+		}
+	}
+	return tree.taken, all
+}
+
+// wasTold reports whether the plugin told of p or of the leader of its process
+// group. It returns false if that pid was reused.
+func (h *hunt) wasTold(p info, all map[int]info) bool {
+	for _, id := range []int{p.pid, p.pgrp} {
+		start, told := h.children[id]
+		holder, taken := all[id]
+		if told && p.start >= start && (!taken || holder.start == start) {
+			return true
+		}
+	}
+	return false
+}
+
+// chase kills what has come since all was listed, each as soon as it is seen: a
+// process that forks and ends is gone when all the others are listed again.
+func (h *hunt) chase(all map[int]info) {
+	for news := true; news && h.goesOn(); {
+		news = false
+		for _, pid := range slices.Backward(pids()) { // the newest are the last
+			if _, seen := all[pid]; seen || pid == os.Getpid() {
+				continue
+			}
+			all[pid] = info{}
+			if !h.instances[markOf(pid).instance()] {
+				continue
+			}
+			news = true
+			if p, err := stat(pid); err == nil {
+				_ = send(p, syscall.SIGKILL)
+				h.meet(p)
+			}
+		}
+	}
+}
