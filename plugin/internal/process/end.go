@@ -17,7 +17,7 @@ const deniedRounds = 5
 // Signal sends sig to every member, and wakes those that are stopped so that
 // they can act on it.
 func (g *Group) Signal(sig syscall.Signal) {
-	members := g.reaper.members(g)
+	members := g.members()
 	sendGroups(members, syscall.Getpgrp(), sig)
 	if sig != syscall.SIGKILL && sig != syscall.SIGSTOP {
 		sendGroups(members, syscall.Getpgrp(), syscall.SIGCONT)
@@ -51,7 +51,7 @@ func (g *Group) End(sig syscall.Signal, grace time.Duration) bool {
 
 // kill kills the members and reports whether only other users' are left.
 func (g *Group) kill() (denied bool) {
-	members := g.reaper.members(g)
+	members := g.members()
 	sendGroups(members, syscall.Getpgrp(), syscall.SIGKILL)
 	return killEach(members) // one may have moved to another process group
 }

@@ -26,13 +26,6 @@ func awaitChild(pid, pidfd int) {
 	}
 }
 
-// hasEnded reports whether a child has ended that is not reaped.
-func hasEnded(pid int) bool {
-	var child unix.Siginfo
-	err := unix.Waitid(unix.P_PID, pid, &child, unix.WEXITED|unix.WNOWAIT|unix.WNOHANG, nil)
-	return err != nil || child.Signo != 0
-}
-
 // awaitExit waits for the end of any process, not only of a child.
 func awaitExit(p info) {
 	pidfd, err := unix.PidfdOpen(p.pid, 0)

@@ -47,7 +47,10 @@ func (g *Group) Status() Status { return g.status }
 
 // LeaderLives reports whether the leader has not ended, even if Exited is not
 // closed yet.
-func (g *Group) LeaderLives() bool { return !isClosed(g.exited) && !hasEnded(g.PID) }
+func (g *Group) LeaderLives() bool {
+	p, err := stat(g.PID)
+	return err == nil && !p.dead && !isClosed(g.exited)
+}
 
 // lastWork bounds how long LeftBehind waits for the rest of a group.
 const lastWork = 50 * time.Millisecond
@@ -58,7 +61,7 @@ const lastWork = 50 * time.Millisecond
 // tee of "exec > >(tee log)" ends once it has written the last output.
 func (g *Group) LeftBehind() bool {
 	for deadline := time.Now().Add(lastWork); !isClosed(g.gone); g.goneWithin(500 * time.Microsecond) {
-		members := g.reaper.members(g)
+		members := g.members()
 		settled := len(members) > 0 && !slices.ContainsFunc(members, info.isPassing)
 		if settled || time.Now().After(deadline) {
 			return true
@@ -70,13 +73,13 @@ func (g *Group) LeftBehind() bool {
 // isPassing reports whether a process may be about to end or to change.
 func (p info) isPassing() bool { return p.ending || p.forked || readsPipe(p.pid) }
 
-// Members lists the live processes of the group, parents before children.
+// Members lists the live processes of the group.
 func (g *Group) Members() []Info {
 	if isClosed(g.gone) {
 		return nil
 	}
 	var members []Info
-	for _, p := range g.reaper.members(g) {
+	for _, p := range g.members() {
 		if p.ending {
 			continue
 		}

@@ -91,10 +91,10 @@ func socketpair() (here, there int, err error) {
 }
 
 // begun tells of a new child of this process.
-func (g *Guardian) begun(pid int, start uint64) { g.tell("+%d %d\n", pid, start) }
+func (g *Guardian) begun(p info) { g.tell("+%d %d\n", p.pid, p.start) }
 
 // ended tells that a child's pid may be another process's from now on.
-func (g *Guardian) ended(pid int) { g.tell("-%d\n", pid) }
+func (g *Guardian) ended(p info) { g.tell("-%d %d\n", p.pid, p.start) }
 
 // tell writes a line. It never waits for a guardian that is stopped: a line that
 // does not fit is dropped, since the mark finds the process anyway.

@@ -14,8 +14,9 @@ import (
 // hostPatience is how long the plugin may outlive its host.
 const hostPatience = 1 * time.Second
 
-// forkPatience is how long the guardian hunts processes that go on forking.
-const forkPatience = time.Minute
+// huntPatience bounds the hunt for processes that hang in the kernel or go on
+// forking.
+const huntPatience = 10 * time.Second
 
 // IsGuardian reports whether this process was started by StartGuardian.
 func IsGuardian() bool { return os.Args[0] == GuardianName }
@@ -32,7 +33,8 @@ func RunGuardian(sweep func(logs string)) error {
 		return err
 	}
 	go o.watchHost()
-	h := newHunt(&o, readChildren(lines)) // returns when the plugin has ended
+	children := readChildren(lines) // returns when the plugin has ended
+	h := hunt{&o, children, map[instance]bool{o.Instance: true}, time.Now().Add(huntPatience)}
 	h.endAll()
 	for _, path := range o.Remove {
 		_ = os.RemoveAll(path)
@@ -48,11 +50,13 @@ func RunGuardian(sweep func(logs string)) error {
 func readChildren(lines *bufio.Scanner) map[int]uint64 {
 	children := make(map[int]uint64)
 	for lines.Scan() {
+		var sign rune
 		var pid int
 		var start uint64
-		if n, _ := fmt.Sscanf(lines.Text(), "+%d %d", &pid, &start); n == 2 {
+		_, _ = fmt.Sscanf(lines.Text(), "%c%d %d", &sign, &pid, &start)
+		if sign == '+' {
 			children[pid] = start
-		} else if n, _ := fmt.Sscanf(lines.Text(), "-%d", &pid); n == 1 {
+		} else if children[pid] == start {
 			delete(children, pid)
 		}
 	}
@@ -81,30 +85,17 @@ type hunt struct {
 	*orders
 	children  map[int]uint64    // those of which the plugin told: their start, by pid
 	instances map[instance]bool // the plugin, and plugins that run within its commands
-	met       map[int]uint64    // the start of each process that was killed, by pid
-	begin     time.Time
-	last      time.Time // when the last process was met
+	deadline  time.Time
 }
 
-func newHunt(o *orders, children map[int]uint64) *hunt {
-	now := time.Now()
-	return &hunt{
-		orders: o, children: children, instances: map[instance]bool{o.Instance: true},
-		met: make(map[int]uint64), begin: now, last: now,
-	}
-}
-
-// endAll kills until several looks in a row find nothing, or for long nothing
-// but processes that do not end.
+// endAll kills until several looks in a row find nothing, or only processes of
+// other users.
 func (h *hunt) endAll() {
 	for clean := 0; clean < 3 && h.goesOn(); clean++ {
 		if clean > 0 {
 			time.Sleep(time.Millisecond)
 		}
 		found, all := h.find()
-		for _, p := range found {
-			h.meet(p)
-		}
 		sendGroups(found, h.Group, syscall.SIGKILL)
 		if len(found) > 0 && !killEach(found) {
 			clean = -1
@@ -113,37 +104,22 @@ func (h *hunt) endAll() {
 	}
 }
 
-func (h *hunt) goesOn() bool {
-	return time.Since(h.last) < 2*killPatience && time.Since(h.begin) < forkPatience
-}
-
-func (h *hunt) meet(p info) {
-	if start, ok := h.met[p.pid]; !ok || start != p.start {
-		h.met[p.pid], h.last = p.start, time.Now()
-	}
-}
+func (h *hunt) goesOn() bool { return time.Now().Before(h.deadline) }
 
 // find lists the live processes that the plugin told of or that have a mark, and
 // their descendants. A descendant with a foreign mark shows a plugin that runs
 // within a command.
 func (h *hunt) find() (found []info, all map[int]info) {
 	all = list()
-	tree := newTree(all)
-	tree.leave(os.Getpid()) // a child of the plugin too, which may be within another one's command
-	marks := make(map[int]mark, len(all))
-	for pid, p := range all {
-		marks[pid] = markOf(pid)
-		if h.wasTold(p, all) || h.instances[marks[pid].instance()] {
-			tree.take(pid)
-		}
-	}
 	around := markOf(os.Getpid()).instance() // if the plugin itself runs within another one's command
-	for _, p := range tree.taken {
-		if i := marks[p.pid].instance(); i != 0 && i != around {
+	delete(all, os.Getpid())
+	found = descendants(all, func(p info) bool { return h.wasTold(p, all) || h.instances[markOf(p.pid).instance()] })
+	for _, p := range found {
+		if i := markOf(p.pid).instance(); i != 0 && i != around {
 			h.instances[i] = true
 		}
 	}
-	return tree.taken, all
+	return found, all
 }
 
 // wasTold reports whether the plugin told of p or of the leader of its process
@@ -175,7 +151,6 @@ func (h *hunt) chase(all map[int]info) {
 			news = true
 			if p, err := stat(pid); err == nil {
 				_ = send(p, syscall.SIGKILL)
-				h.meet(p)
 			}
 		}
 	}

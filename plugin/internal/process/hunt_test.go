@@ -39,11 +39,11 @@ func TestReusedPIDsAreNotThePlugins(t *testing.T) {
 // Lines that found no room while the guardian was stopped are missing.
 func TestDroppedLines(t *testing.T) {
 	for text, want := range map[string]map[int]uint64{
-		"":                     {},
-		"+7 100\n+8 100\n-7\n": {8: 100},
-		"+7 100\n+7 200\n":     {7: 200},
-		"-7\n-8\n":             {},
-		"+7 100\n+8 1":         {7: 100, 8: 1},
+		"":                         {},
+		"+7 100\n+8 100\n-7 100\n": {8: 100},
+		"+7 100\n+7 200\n":         {7: 200},
+		"-7 100\n-8 100\n":         {},
+		"+7 100\n+8 1":             {7: 100, 8: 1},
 	} {
 		assert.Equal(t, want, readChildren(bufio.NewScanner(strings.NewReader(text))), "%q", text)
 	}

@@ -71,25 +71,12 @@ func numbers(texts []string) []int {
 	return ns
 }
 
-// listRounds bounds how often list looks for processes that started meanwhile.
-const listRounds = 4
-
-// list reads every process there is, and then those that started meanwhile:
-// otherwise a process that forks and ends faster than this is never seen.
+// list reads every process there is.
 func list() map[int]info {
 	all := make(map[int]info)
-	for range listRounds {
-		before := len(all)
-		for _, pid := range pids() {
-			if _, seen := all[pid]; seen {
-				continue
-			}
-			if p, err := stat(pid); err == nil {
-				all[pid] = p
-			}
-		}
-		if len(all) == before {
-			break
+	for _, pid := range pids() {
+		if p, err := stat(pid); err == nil {
+			all[pid] = p
 		}
 	}
 	return all

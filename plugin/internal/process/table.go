@@ -29,11 +29,9 @@ func NewTable(guardian *Guardian) *Table {
 // Start starts a command as the leader of a new session.
 func (t *Table) Start(spec Spec) (*Group, error) {
 	g := newGroup(t.reaper, t.instance.mark(t.started.Add(1)))
-	pidfd, err := t.reaper.start(g, spec)
-	if err != nil {
+	if err := t.reaper.start(g, spec); err != nil {
 		return nil, err
 	}
-	go t.reaper.follow(g, pidfd)
 	return g, nil
 }
 

@@ -9,36 +9,28 @@ type info struct {
 	forked          bool   // it is at work and has executed nothing yet; false where the system does not tell
 }
 
-// tree is the processes of one moment, by their parents.
-type tree struct {
-	all      map[int]info
-	children map[int][]int
-	seen     map[int]bool
-	taken    []info
-}
-
-func newTree(all map[int]info) *tree {
-	t := &tree{all: all, children: make(map[int][]int, len(all)), seen: make(map[int]bool)}
-	for pid, p := range all {
-		t.children[p.ppid] = append(t.children[p.ppid], pid)
+// descendants returns the processes for which isRoot is true and all that
+// descend from them, as far as they live.
+func descendants(all map[int]info, isRoot func(info) bool) []info {
+	children := make(map[int][]info, len(all))
+	var found, next []info
+	for _, p := range all {
+		children[p.ppid] = append(children[p.ppid], p)
+		if isRoot(p) {
+			next = append(next, p)
+		}
 	}
-	return t
-}
-
-// leave makes take leave pid and its descendants out.
-func (t *tree) leave(pid int) { t.seen[pid] = true }
-
-// take takes pid and its descendants, the live ones into taken.
-func (t *tree) take(pid int) {
-	p, ok := t.all[pid]
-	if !ok || t.seen[pid] {
-		return
+	for seen := make(map[int]bool); len(next) > 0; {
+		p := next[0]
+		next = next[1:]
+		if seen[p.pid] {
+			continue
+		}
+		seen[p.pid] = true
+		if !p.dead {
+			found = append(found, p)
+		}
+		next = append(next, children[p.pid]...)
 	}
-	t.seen[pid] = true
-	if !p.dead {
-		t.taken = append(t.taken, p)
-	}
-	for _, child := range t.children[pid] {
-		t.take(child)
-	}
+	return found
 }
