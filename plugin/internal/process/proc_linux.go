@@ -107,16 +107,17 @@ func children(pid int) []int {
 	var pids []int
 	threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	for _, thread := range threads {
-		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, thread.Name()))
-		pids = append(pids, numbers(strings.Fields(string(text)))...)
+		pids = append(pids, childrenOfThread(pid, thread.Name())...)
 	}
 	return pids
 }
 
 // adopted lists the children of this process's main thread, to which the kernel
 // gives all orphans.
-func adopted() []int {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
+func adopted() []int { return childrenOfThread(os.Getpid(), strconv.Itoa(os.Getpid())) }
+
+func childrenOfThread(pid int, thread string) []int {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, thread))
 	return numbers(strings.Fields(string(text)))
 }
 

@@ -31,7 +31,7 @@ func newReaper(guardian *Guardian) *reaper {
 		leaders:  make(map[int]*Group),
 		orphans:  make(map[int]*Group),
 	}
-	r.strays = newGroup(r, 0) // its one child, until endStrays, is none: it is not gone before
+	r.strays = newGroup(r, 0) // counts one child that does not exist, until endStrays
 	return r
 }
 
@@ -160,6 +160,6 @@ func (r *reaper) all() []*Group {
 // endStrays ends what belongs to no group. It reports whether nothing is left.
 func (r *reaper) endStrays() bool {
 	r.sweep()
-	r.release(info{}, r.strays)
+	r.release(info{}, r.strays) // from now on they are gone when the last one is
 	return r.strays.End(syscall.SIGKILL, 0)
 }

@@ -10,8 +10,8 @@ func adopted() []int { return nil }
 func (g *Group) members() []info {
 	all := list()
 	roots := g.reaper.roots(g)
-	if _, taken := all[g.PID]; taken && len(roots) == 0 {
-		return nil // the pid was reused, so that the process group is empty
+	if _, taken := all[g.PID]; isClosed(g.gone) || taken && len(roots) == 0 {
+		return nil // the number may be another's, or is: the process group is empty
 	}
 	return descendants(all, func(p info) bool { return p.pgrp == g.PID })
 }
