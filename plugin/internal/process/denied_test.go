@@ -58,7 +58,6 @@ func runSudo() {
 
 // A process of another user outlives End, which says so and ends the rest.
 func TestEndOfAnotherUsersProcess(t *testing.T) {
-	t.Parallel()
 	const nobody = 65534
 	if os.Getuid() != 0 {
 		t.Skip("only root can make a program that runs as root")

@@ -57,21 +57,18 @@ const lastWork = 50 * time.Millisecond
 
 // LeftBehind reports whether another process of the group outlived the leader.
 // It may be called once Exited is closed. It waits for up to lastWork while a
-// process is ending, is between its fork and its exec, or reads from a pipe: the
-// tee of "exec > >(tee log)" ends once it has written the last output.
+// process is ending, is between its fork and the end of its exec, or reads from a
+// pipe: the tee of "exec > >(tee log)" ends once it has written the last output.
 func (g *Group) LeftBehind() bool {
 	for deadline := time.Now().Add(lastWork); !isClosed(g.gone); g.goneWithin(500 * time.Microsecond) {
 		members := g.members()
-		settled := len(members) > 0 && !slices.ContainsFunc(members, info.isPassing)
+		settled := len(members) > 0 && !slices.ContainsFunc(members, isPassing)
 		if settled || time.Now().After(deadline) {
 			return true
 		}
 	}
 	return false
 }
-
-// isPassing reports whether a process may be about to end or to change.
-func (p info) isPassing() bool { return p.ending || p.forked || readsPipe(p.pid) }
 
 // Members lists the live processes of the group.
 func (g *Group) Members() []Info {
@@ -83,7 +80,7 @@ func (g *Group) Members() []Info {
 		if p.ending {
 			continue
 		}
-		if line := commandLine(p); line != "" { // it has ended since
+		if line := commandLine(p.pid); line != "" { // else it has ended since
 			members = append(members, Info{p.pid, line})
 		}
 	}

@@ -39,15 +39,15 @@ func pids() []int { return nil }
 
 // commandLine returns the name of a process's program: the system does not tell
 // the arguments of other processes.
-func commandLine(p info) string {
-	k, err := unix.SysctlKinfoProc("kern.proc.pid", p.pid)
+func commandLine(pid int) string {
+	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil {
 		return ""
 	}
 	return unix.ByteSliceToString(k.Proc.P_comm[:])
 }
 
-// readsPipe cannot be told here.
-func readsPipe(int) bool { return false }
+// isPassing cannot be told here.
+func isPassing(info) bool { return false }
 
 func checkProc() error { return nil }

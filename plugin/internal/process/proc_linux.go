@@ -2,12 +2,12 @@ package process
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Flags of a thread in /proc/PID/stat.
@@ -121,34 +121,28 @@ func childrenOfThread(pid int, thread string) []int {
 	return numbers(strings.Fields(string(text)))
 }
 
-// execTime bounds the wait for the arguments of a process that executes a
-// program just now.
-const execTime = 2 * time.Millisecond
+// isPassing reports whether a process is ending, is between its fork and the end
+// of its exec, or reads from a pipe.
+func isPassing(p info) bool {
+	stdin, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/0", p.pid))
+	return p.ending || p.forked || strings.HasPrefix(stdin, "pipe:") || arguments(p.pid) == ""
+}
 
 // commandLine returns a process's arguments, its name if it has none, and ""
 // if it has ended.
-func commandLine(p info) string {
-	for deadline := time.Now().Add(execTime); ; time.Sleep(execTime / 20) {
-		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid))
-		if line := printable(bytes.ReplaceAll(text, []byte{0}, []byte{' '})); line != "" {
-			return line
-		}
-		if !still(p) || time.Now().After(deadline) {
-			break
-		}
-	}
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p.pid))
-	return printable(text)
+func commandLine(pid int) string {
+	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	return cmp.Or(arguments(pid), printable(name))
+}
+
+// arguments returns a process's arguments, which it has none of within an exec.
+func arguments(pid int) string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return printable(bytes.ReplaceAll(text, []byte{0}, []byte{' '}))
 }
 
 func printable(text []byte) string {
 	return strings.ToValidUTF8(strings.TrimSpace(string(text)), "\uFFFD")
-}
-
-// readsPipe reports whether a process's stdin is a pipe.
-func readsPipe(pid int) bool {
-	file, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/0", pid))
-	return strings.HasPrefix(file, "pipe:")
 }
 
 // checkProc says why processes cannot be found here.
