@@ -17,10 +17,10 @@
 //
 // Each process of a group carries the group's mark, a number in a resource
 // limit that every child inherits (mark_linux.go). The plugin is a child
-// subreaper: the kernel makes it the parent of each process whose parent has
-// ended. Such an orphan joins the group of its mark. So all of a group descends
-// from its leader or from one of its orphans, and both are children of the
-// plugin: their pids cannot be reused before the plugin reaps them.
+// subreaper: the kernel makes it the parent of every orphan. An orphan joins the
+// group of its mark. So all of a group descends from its leader and its orphans,
+// which are children of the plugin: their pids cannot be reused before the plugin
+// reaps them. The reaper keeps count of them.
 //
 // A process that takes the mark off, as a login by "su -" does, belongs to its
 // group for as long as its ancestors live. As an orphan it is a stray, and ends
@@ -37,15 +37,14 @@
 //	the group has no leader and no orphan left? ──► Gone
 //
 // Because of the sweep before reaping, no process is ever between its parent
-// and its group. End sends the signal to whole process groups, which a fork
-// cannot outrun, and then repeats SIGKILL to all that the tree shows until
-// Gone is closed.
+// and its group. End signals whole process groups, which a fork cannot outrun,
+// and repeats SIGKILL to the whole tree until Gone is closed.
 //
 // # The guardian
 //
-// The Guardian does nothing until the plugin is gone, however that ended. Then
-// it kills every process that carries the plugin's mark, every process of which
-// the plugin had told it, and all that descend from those.
+// The Guardian waits until the plugin is gone, however that ended. Then it kills
+// the processes that carry a mark of the plugin, those that the plugin reported,
+// and all that descend from them. It also ends a plugin that outlives its host.
 //
 // # Before bash is executed
 //
@@ -56,6 +55,6 @@
 // # macOS
 //
 // There are no marks and no subreaper. A Group is a process group and what
-// descends from its processes. A process that left the process group is out of
-// reach once its parent has ended.
+// descends from it. A process that left the process group is out of reach once
+// its parent has ended.
 package process

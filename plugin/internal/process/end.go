@@ -90,18 +90,11 @@ func still(p info) bool {
 	return err == nil && now.start == p.start && !now.dead
 }
 
-// wait reaps a child, waiting for its end if it lives.
+// wait reaps a child that has ended.
 func wait(pid int) Status {
 	var status syscall.WaitStatus
-	for {
-		_, err := syscall.Wait4(pid, &status, 0, nil)
-		if errors.Is(err, syscall.EINTR) {
-			continue
-		}
-		if err != nil {
-			return Status{Code: -1} // somebody else reaped it
-		}
-		break
+	if _, err := syscall.Wait4(pid, &status, 0, nil); err != nil {
+		return Status{Code: -1} // somebody else reaped it
 	}
 	if status.Signaled() {
 		return Status{Code: 128 + int(status.Signal()), Signal: status.Signal()}

@@ -21,7 +21,9 @@ func awaitChild(pid, pidfd int) {
 	if pidfd < 0 {
 		pidfd, _ = unix.PidfdOpen(pid, 0)
 	}
-	awaitPidfd(pidfd)
+	if pidfd >= 0 {
+		awaitPidfd(pidfd) // without a thread that waits
+	}
 	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 	}
 }
@@ -42,9 +44,6 @@ func awaitExit(p info) {
 // awaitPidfd returns when the process has ended, without a thread waiting for
 // it, and closes the pidfd.
 func awaitPidfd(pidfd int) {
-	if pidfd < 0 {
-		return
-	}
 	_ = unix.SetNonblock(pidfd, true)
 	file := os.NewFile(uintptr(pidfd), "pidfd")
 	defer file.Close()

@@ -72,9 +72,6 @@ func (g *Group) LeftBehind() bool {
 
 // Members lists the live processes of the group.
 func (g *Group) Members() []Info {
-	if isClosed(g.gone) {
-		return nil
-	}
 	var members []Info
 	for _, p := range g.members() {
 		if p.ending {

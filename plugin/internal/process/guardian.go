@@ -32,14 +32,14 @@ type orders struct {
 type Guardian struct {
 	instance instance
 	pid      int
-	socket   int // non-blocking; its end of file tells the guardian that this process has ended
+	socket   int // non-blocking; at its end of file the guardian begins its work
 }
 
-// StartGuardian starts this program again as the guardian of this process. It
-// holds this process's stdout open while it works: the end of file there means
-// a clean machine.
+// StartGuardian starts this program again as the guardian of this process. The
+// guardian holds this process's stdout open while it works: end of file there
+// means a clean machine.
 //
-// The plugin writes to it through a socketpair. Unlike a pipe, that cannot be
+// The plugin writes to it through a socketpair. Unlike a pipe, a socket cannot be
 // opened through /proc, so that no command can forge a line.
 func StartGuardian(duties Duties) (*Guardian, error) {
 	if err := checkProc(); err != nil {
@@ -90,14 +90,14 @@ func socketpair() (here, there int, err error) {
 	return ends[0], ends[1], unix.SetNonblock(ends[0], true)
 }
 
-// begun tells of a new child of this process.
+// begun reports a new child of this process.
 func (g *Guardian) begun(p info) { g.tell("+%d %d\n", p.pid, p.start) }
 
-// ended tells that a child's pid may be another process's from now on.
+// ended reports that a child's pid may be another process's from now on.
 func (g *Guardian) ended(p info) { g.tell("-%d %d\n", p.pid, p.start) }
 
-// tell writes a line. It never waits for a guardian that is stopped: a line that
-// does not fit is dropped, since the mark finds the process anyway.
+// tell writes a line. A guardian that is stopped must not block the plugin: a line
+// that does not fit is dropped, since the mark finds the process anyway.
 func (g *Guardian) tell(format string, args ...any) {
 	if g != nil {
 		_, _ = unix.Write(g.socket, fmt.Appendf(nil, format, args...))

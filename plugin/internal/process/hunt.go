@@ -11,9 +11,6 @@ import (
 	"time"
 )
 
-// hostPatience is how long the plugin may outlive its host.
-const hostPatience = 1 * time.Second
-
 // huntPatience bounds the hunt for processes that hang in the kernel or go on
 // forking.
 const huntPatience = 10 * time.Second
@@ -45,8 +42,8 @@ func RunGuardian(sweep func(logs string)) error {
 	return nil
 }
 
-// readChildren reads what the plugin tells, until it ends, and returns the start
-// of each child that it had then, by pid.
+// readChildren reads the plugin's lines until it ends, and returns the start of
+// each child that it had then, by pid.
 func readChildren(lines *bufio.Scanner) map[int]uint64 {
 	children := make(map[int]uint64)
 	for lines.Scan() {
@@ -63,27 +60,10 @@ func readChildren(lines *bufio.Scanner) map[int]uint64 {
 	return children
 }
 
-// watchHost ends a plugin that does not follow its host because it is stopped
-// or stuck.
-func (o *orders) watchHost() {
-	if o.Host == 0 {
-		return
-	}
-	plugin, err := stat(o.Plugin)
-	if err != nil {
-		return
-	}
-	if host, err := stat(o.Host); err == nil {
-		awaitExit(host)
-	}
-	time.Sleep(hostPatience)
-	_ = send(plugin, syscall.SIGKILL)
-}
-
 // hunt is the end of everything that a plugin started.
 type hunt struct {
 	*orders
-	children  map[int]uint64    // those of which the plugin told: their start, by pid
+	children  map[int]uint64    // those that the plugin reported: their start, by pid
 	instances map[instance]bool // the plugin, and plugins that run within its commands
 	deadline  time.Time
 }
@@ -106,14 +86,14 @@ func (h *hunt) endAll() {
 
 func (h *hunt) goesOn() bool { return time.Now().Before(h.deadline) }
 
-// find lists the live processes that the plugin told of or that have a mark, and
-// their descendants. A descendant with a foreign mark shows a plugin that runs
-// within a command.
+// find lists the live processes that the plugin reported or that have its mark,
+// and their descendants. A descendant with a foreign mark shows a plugin that
+// runs within a command.
 func (h *hunt) find() (found []info, all map[int]info) {
 	all = list()
 	around := markOf(os.Getpid()).instance() // if the plugin itself runs within another one's command
 	delete(all, os.Getpid())
-	found = descendants(all, func(p info) bool { return h.wasTold(p, all) || h.instances[markOf(p.pid).instance()] })
+	found = descendants(all, func(p info) bool { return h.isReported(p, all) || h.instances[markOf(p.pid).instance()] })
 	for _, p := range found {
 		if i := markOf(p.pid).instance(); i != 0 && i != around {
 			h.instances[i] = true
@@ -122,13 +102,13 @@ func (h *hunt) find() (found []info, all map[int]info) {
 	return found, all
 }
 
-// wasTold reports whether the plugin told of p or of the leader of its process
-// group. It returns false if that pid was reused.
-func (h *hunt) wasTold(p info, all map[int]info) bool {
+// isReported reports whether p or the leader of its process group is one of the
+// plugin's children. It returns false if that pid was reused.
+func (h *hunt) isReported(p info, all map[int]info) bool {
 	for _, id := range []int{p.pid, p.pgrp} {
-		start, told := h.children[id]
+		start, known := h.children[id]
 		holder, taken := all[id]
-		if told && p.start >= start && (!taken || holder.start == start) {
+		if known && p.start >= start && (!taken || holder.start == start) {
 			return true
 		}
 	}

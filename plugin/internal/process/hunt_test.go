@@ -31,7 +31,7 @@ func TestReusedPIDsAreNotThePlugins(t *testing.T) {
 				all[p.pid] = p
 			}
 			h := hunt{children: map[int]uint64{7: begun}}
-			assert.Equal(t, c.told, h.wasTold(c.p, all))
+			assert.Equal(t, c.told, h.isReported(c.p, all))
 		})
 	}
 }

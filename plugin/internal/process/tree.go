@@ -1,12 +1,12 @@
 package process
 
-// info is what the system tells of a process.
+// info is what the system says about a process.
 type info struct {
 	pid, ppid, pgrp int
 	start           uint64 // with the pid it names a process for good
 	dead            bool   // it has ended and waits to be reaped
-	ending          bool   // it is about to be dead; false where the system does not tell
-	forked          bool   // it is at work and has executed nothing yet; false where the system does not tell
+	ending          bool   // it is about to be dead; always false on macOS
+	forked          bool   // it is at work and has executed nothing yet; always false on macOS
 }
 
 // descendants returns the processes for which isRoot is true and all that
