@@ -29,7 +29,7 @@
 // # How a process ends
 //
 //	leader or orphan ends
-//	         │ pidfd
+//	         │ SIGCHLD
 //	Sweep: its children are the plugin's now; adopt them
 //	         │
 //	reap it: from here on its pid may be another's

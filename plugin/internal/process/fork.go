@@ -17,16 +17,16 @@ type Spec struct {
 // fork starts a program that carries a mark. It forks on a goroutine of its own
 // so that what must restrict the child can lock that goroutine's thread and
 // restrict it first. One call at a time: the mark is this process's meanwhile.
-func fork(spec Spec, m mark) (pid, pidfd int, err error) {
-	attr := &syscall.ProcAttr{Dir: spec.Dir, Env: spec.Env}
+func fork(spec Spec, m mark) (pid int, err error) {
+	attr := &syscall.ProcAttr{Dir: spec.Dir, Env: spec.Env, Sys: &syscall.SysProcAttr{Setsid: true}}
 	for _, f := range spec.Files {
 		attr.Files = append(attr.Files, f.Fd())
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		marked(m, func() { pid, pidfd, err = forkExec(spec.Path, spec.Args, attr) })
+		marked(m, func() { pid, err = syscall.ForkExec(spec.Path, spec.Args, attr) })
 	}()
 	<-done
-	return pid, pidfd, err
+	return pid, err
 }

@@ -48,8 +48,7 @@ func (g *Group) Status() Status { return g.status }
 // LeaderLives reports whether the leader has not ended, even if Exited is not
 // closed yet.
 func (g *Group) LeaderLives() bool {
-	p, err := stat(g.PID)
-	return err == nil && !p.dead && !isClosed(g.exited)
+	return !hasEnded(g.PID) && !isClosed(g.exited) // in this order: then it may be reaped
 }
 
 // lastWork bounds how long LeftBehind waits for the rest of a group.

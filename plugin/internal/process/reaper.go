@@ -2,6 +2,8 @@ package process
 
 import (
 	"maps"
+	"os"
+	"os/signal"
 	"slices"
 	"sync"
 	"syscall"
@@ -9,15 +11,16 @@ import (
 )
 
 // reaper knows the children of this process: the leaders, which it started, and
-// the orphans, which the kernel gave it. It reaps each of them, and nothing
-// else does.
+// the orphans, which the kernel gave it. It reaps each of them.
 type reaper struct {
 	guardian *Guardian
-	strays   *Group // the orphans without the mark of a group
+	strays   *Group         // the orphans without the mark of a group
+	ends     chan os.Signal // SIGCHLD: one or more children may have ended
+	quit     chan struct{}  // closed by close
 
 	starting sync.Mutex // held from a fork until the child is in leaders; taken before mu
 
-	mu      sync.Mutex      // guards what follows and the groups' children; a child is reaped under it only
+	mu      sync.Mutex      // guards what follows and the groups' children; held while a child is reaped
 	groups  map[mark]*Group // until nothing of them lives
 	leaders map[int]*Group  // by pid, until they are reaped
 	orphans map[int]*Group  // by pid, until they are reaped
@@ -27,11 +30,14 @@ func newReaper(guardian *Guardian) *reaper {
 	becomeSubreaper()
 	r := &reaper{
 		guardian: guardian,
+		ends:     make(chan os.Signal, 1),
+		quit:     make(chan struct{}),
 		groups:   make(map[mark]*Group),
 		leaders:  make(map[int]*Group),
 		orphans:  make(map[int]*Group),
 	}
-	r.strays = newGroup(r, 0) // counts one child that does not exist, until endStrays
+	r.strays = newGroup(r, 0) // counts one child that does not exist, until close
+	go r.run()
 	return r
 }
 
@@ -40,7 +46,7 @@ func (r *reaper) start(g *Group, spec Spec) error {
 	r.starting.Lock()
 	defer r.starting.Unlock()
 	g.Started = time.Now()
-	pid, pidfd, err := fork(spec, g.mark)
+	pid, err := fork(spec, g.mark)
 	if err != nil {
 		return err
 	}
@@ -48,41 +54,66 @@ func (r *reaper) start(g *Group, spec Spec) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.groups[g.mark], r.leaders[pid] = g, g
-	r.followLocked(pid, pidfd, g)
+	p, _ := stat(pid)
+	r.guardian.begun(p)
+	select {
+	case r.ends <- syscall.SIGCHLD: // it may have ended before it was in leaders
+	default:
+	}
 	return nil
 }
 
-// followLocked sees to a new child, which belongs to g. The pidfd may be -1.
-func (r *reaper) followLocked(pid, pidfd int, g *Group) {
-	p, _ := stat(pid)
-	p.pid = pid
-	r.guardian.begun(p)
-	go func() {
-		awaitChild(pid, pidfd)
-		r.sweep()
-		r.bury(p, g)
-		awaitRest(g)
-		r.release(p, g)
-	}()
-}
-
-// bury reaps a child that has ended.
-func (r *reaper) bury(p info, g *Group) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	status := wait(p.pid)
-	delete(r.orphans, p.pid)
-	if r.leaders[p.pid] == g {
-		delete(r.leaders, p.pid)
-		g.status = status
-		close(g.exited)
+// run reaps children as they end, until close. Nothing else reaps.
+func (r *reaper) run() {
+	signal.Notify(r.ends, syscall.SIGCHLD)
+	defer signal.Stop(r.ends)
+	for {
+		select {
+		case <-r.ends:
+			for r.bury() {
+			}
+		case <-r.quit:
+			return
+		}
 	}
 }
 
-// release takes note that a group has one child less.
-func (r *reaper) release(p info, g *Group) {
+// bury reaps the children that have ended, and reports whether there were some.
+func (r *reaper) bury() bool {
+	r.sweep() // an orphan may have ended before it came
+	r.mu.Lock()
+	ended := slices.DeleteFunc(r.childrenLocked(), func(pid int) bool { return !hasEnded(pid) })
+	r.mu.Unlock()
+	r.sweep() // adopts their children; only now may they be reaped
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for _, pid := range ended {
+		r.reapLocked(pid)
+	}
+	return len(ended) > 0
+}
+
+func (r *reaper) childrenLocked() []int {
+	return slices.AppendSeq(slices.Collect(maps.Keys(r.leaders)), maps.Keys(r.orphans))
+}
+
+func (r *reaper) reapLocked(pid int) {
+	p, _ := stat(pid)
+	status := wait(pid)
+	if g := r.orphans[pid]; g != nil {
+		delete(r.orphans, pid)
+		r.releaseLocked(p, g)
+		return
+	}
+	g := r.leaders[pid]
+	delete(r.leaders, pid)
+	g.status = status
+	close(g.exited)
+	r.releaseLeaderLocked(p, g)
+}
+
+// releaseLocked takes note that a group has one child less.
+func (r *reaper) releaseLocked(p info, g *Group) {
 	r.guardian.ended(p)
 	if g.children--; g.children == 0 && !isClosed(g.gone) { // strays may come again
 		delete(r.groups, g.mark)
@@ -125,7 +156,8 @@ func (r *reaper) adoptLocked(pid int) {
 	}
 	r.orphans[pid] = g
 	g.children++
-	r.followLocked(pid, -1, g)
+	p, _ := stat(pid)
+	r.guardian.begun(p)
 }
 
 // roots lists the children of this process that belong to g.
@@ -157,9 +189,13 @@ func (r *reaper) all() []*Group {
 	return slices.Collect(maps.Values(r.groups))
 }
 
-// endStrays ends what belongs to no group. It reports whether nothing is left.
-func (r *reaper) endStrays() bool {
+// close ends what belongs to no group, and the reaper. It reports whether nothing
+// is left.
+func (r *reaper) close() bool {
 	r.sweep()
-	r.release(info{}, r.strays) // from now on they are gone when the last one is
+	r.mu.Lock()
+	r.releaseLocked(info{}, r.strays) // from now on they are gone when the last one is
+	r.mu.Unlock()
+	defer close(r.quit)
 	return r.strays.End(syscall.SIGKILL, 0)
 }

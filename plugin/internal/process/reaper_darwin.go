@@ -16,9 +16,15 @@ func (g *Group) members() []info {
 	return descendants(all, func(p info) bool { return p.pgrp == g.PID })
 }
 
-// awaitRest waits for the end of the members that outlive the leader.
-func awaitRest(g *Group) {
-	for members := g.members(); len(members) > 0; members = g.members() {
-		awaitExit(members[0])
-	}
+// releaseLeaderLocked is called when a leader is reaped: nothing else tells of the
+// other members' end.
+func (r *reaper) releaseLeaderLocked(p info, g *Group) {
+	go func() {
+		for members := g.members(); len(members) > 0; members = g.members() {
+			awaitExit(members[0])
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.releaseLocked(p, g)
+	}()
 }

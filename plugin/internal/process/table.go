@@ -52,5 +52,5 @@ func (t *Table) Close() bool {
 		})
 	}
 	wg.Wait()
-	return t.reaper.endStrays() && !failed.Load()
+	return t.reaper.close() && !failed.Load()
 }
