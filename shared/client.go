@@ -114,7 +114,7 @@ type bound struct {
 func (c *client) ask(ctx context.Context, method string, number uint64, args any, most bound) (*Result, error) {
 	result, err := c.call(ctx, method, number, args, most)
 	if result == nil && err == nil {
-		err = &Error{CodeInternal, "the plugin answered with neither a Result nor an error"}
+		err = &Error{Code: CodeInternal, Message: "the plugin answered with neither a Result nor an error"}
 	}
 	return result, err
 }
@@ -178,5 +178,5 @@ func (c *client) await(ctx context.Context, done <-chan struct{}, number uint64,
 }
 
 func errOverdue() error {
-	return &Error{CodeCrashed, "the plugin does not answer: it is stopped, or the machine is overloaded"}
+	return &Error{Code: CodeCrashed, Message: "the plugin does not answer: it is stopped, or the machine is overloaded"}
 }

@@ -28,7 +28,7 @@ type LaunchConfig struct {
 
 	LogDir             string        // where output logs go; "": a private folder of the user below os.TempDir
 	MaxLogBytes        int64         // of one stream's log; 0: 256 MiB
-	MaxSessionLogBytes int64         // of all logs of this Client that are not removed; live copies on disk get up to 3/4; 0: 2 GiB
+	MaxSessionLogBytes int64         // of all logs of this Client that are not removed; 0: 2 GiB
 	LogRetention       time.Duration // how long logs outlive the Client; 0: 24 h; negative: they go at Close, those of a plugin that crashes at once
 
 	Logger       hclog.Logger  // gets the plugin's log; nil: none
@@ -38,45 +38,52 @@ type LaunchConfig struct {
 // complete checks the configuration and fills in what does not change between
 // one start and the next.
 func (cfg *LaunchConfig) complete() error {
-	if cfg.Path == "" {
-		return &Error{CodeInvalid, "LaunchConfig.Path is empty: give the path of the plugin's binary"}
-	}
-	path, err := filepath.Abs(cfg.Path)
-	if err != nil {
-		return launchError(err, "cannot find %s: %v", cfg.Path, err)
-	}
-	cfg.Path = path
-	if cfg.Dir, err = filepath.Abs(cfg.Dir); err != nil {
-		return launchError(err, "cannot find the working directory: %v", err)
-	}
-	switch info, err := os.Stat(cfg.Dir); {
-	case err != nil && !errors.Is(err, os.ErrNotExist):
-		return launchError(err, "cannot look at LaunchConfig.Dir: %v", err)
-	case err != nil || !info.IsDir():
-		return &Error{CodeInvalid, fmt.Sprintf("LaunchConfig.Dir %q is not a directory that exists", cfg.Dir)}
-	}
-	if cfg.LogDir != "" {
-		if cfg.LogDir, err = filepath.Abs(cfg.LogDir); err != nil {
-			return launchError(err, "cannot find LaunchConfig.LogDir: %v", err)
-		}
-	}
-	if n := len(cfg.SHA256); cfg.SHA256 != nil && n != sha256.Size {
-		return &Error{CodeInvalid, fmt.Sprintf("LaunchConfig.SHA256 has %d bytes: a SHA-256 checksum has %d", n, sha256.Size)}
-	}
-	if cfg.MaxLogBytes < 0 || cfg.MaxSessionLogBytes < 0 {
-		return &Error{CodeInvalid, "LaunchConfig.MaxLogBytes and MaxSessionLogBytes must not be negative: use 0 for the defaults"}
+	if err := cfg.completePaths(); err != nil {
+		return err
 	}
 	if err := cfg.checkEnv(); err != nil {
 		return err
 	}
+	switch {
+	case cfg.SHA256 != nil && len(cfg.SHA256) != sha256.Size:
+		return invalid("SHA256", "the checksum has %d bytes: a SHA-256 checksum has %d", len(cfg.SHA256), sha256.Size)
+	case cfg.MaxLogBytes < 0:
+		return invalid("MaxLogBytes", "the limit of a log is %d bytes: use 0 for the default, or a positive number", cfg.MaxLogBytes)
+	case cfg.MaxSessionLogBytes < 0:
+		return invalid("MaxSessionLogBytes", "the limit of all logs is %d bytes: use 0 for the default, or a positive number", cfg.MaxSessionLogBytes)
+	case cfg.StartTimeout < 0:
+		return invalid("StartTimeout", "the start timeout is %v: use 0 for %v, or a positive duration", cfg.StartTimeout, DefaultStartTimeout)
+	case cfg.StartTimeout == 0:
+		cfg.StartTimeout = DefaultStartTimeout
+	}
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
 	}
-	if cfg.StartTimeout < 0 {
-		return &Error{CodeInvalid, fmt.Sprintf("LaunchConfig.StartTimeout is %v: use 0 for %v, or a positive duration", cfg.StartTimeout, DefaultStartTimeout)}
+	return nil
+}
+
+// completePaths makes the paths absolute: the host's directory may change.
+func (cfg *LaunchConfig) completePaths() (err error) {
+	if cfg.Path == "" {
+		return invalid("Path", "no plugin is named: give the path of the plugin's binary")
 	}
-	if cfg.StartTimeout == 0 {
-		cfg.StartTimeout = DefaultStartTimeout
+	if cfg.Path, err = filepath.Abs(cfg.Path); err != nil {
+		return launchError("Path", err, "cannot find the plugin: %v", err)
+	}
+	if cfg.LogDir != "" {
+		if cfg.LogDir, err = filepath.Abs(cfg.LogDir); err != nil {
+			return launchError("LogDir", err, "cannot find the folder for logs: %v", err)
+		}
+	}
+	if cfg.Dir, err = filepath.Abs(cfg.Dir); err != nil {
+		return launchError("Dir", err, "cannot find the working directory: %v", err)
+	}
+	info, err := os.Stat(cfg.Dir)
+	switch {
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return launchError("Dir", err, "cannot look at the working directory: %v", err)
+	case err != nil || !info.IsDir():
+		return invalid("Dir", "the working directory %q does not exist, or is a file", cfg.Dir)
 	}
 	return nil
 }
@@ -84,23 +91,28 @@ func (cfg *LaunchConfig) complete() error {
 func (cfg *LaunchConfig) checkEnv() error {
 	for i, entry := range cfg.Env {
 		if strings.IndexByte(entry, '=') <= 0 {
-			return &Error{CodeInvalid, fmt.Sprintf("LaunchConfig.Env has %q: use KEY=VALUE", entry)}
+			return invalid("Env", "the environment entry %q is not KEY=VALUE", entry)
 		}
 		if strings.IndexByte(entry, 0) >= 0 {
-			return &Error{CodeInvalid, fmt.Sprintf("LaunchConfig.Env[%d] has a NUL byte: an environment cannot hold one", i)}
+			return invalid("Env", "environment entry %d has a NUL byte: an environment cannot hold one", i)
 		}
 	}
 	for _, glob := range cfg.DropEnv {
-		if _, err := filepath.Match(glob, ""); err != nil || strings.Contains(glob, ",") {
-			return &Error{CodeInvalid, fmt.Sprintf("LaunchConfig.DropEnv has %q: use a variable's name or a glob", glob)}
+		_, err := filepath.Match(glob, "")
+		if err != nil || glob == "" || strings.TrimSpace(glob) != glob || strings.ContainsAny(glob, "=,\x00") {
+			return invalid("DropEnv", `%q drops no variable: use a name or a pattern such as "*_API_KEY", without "=", commas and spaces around it`, glob)
 		}
 	}
 	return nil
 }
 
+func invalid(field, format string, args ...any) error {
+	return &Error{Code: CodeInvalid, Message: fmt.Sprintf(format, args...), Field: field}
+}
+
 // args are the plugin's flags.
 func (cfg *LaunchConfig) args() []string {
-	args := []string{"-dir=" + cfg.Dir, "-log-level=" + cfg.logLevel()}
+	args := []string{"-dir=" + cfg.Dir, "-log-level=" + cfg.logLevel().String()}
 	if len(cfg.DropEnv) > 0 {
 		args = append(args, "-drop-env="+strings.Join(cfg.DropEnv, ","))
 	}
@@ -119,27 +131,11 @@ func (cfg *LaunchConfig) args() []string {
 	return args
 }
 
-func (cfg *LaunchConfig) logLevel() string {
-	for _, level := range []hclog.Level{hclog.Trace, hclog.Debug, hclog.Info, hclog.Warn, hclog.Error} {
-		if cfg.enabled(level) {
-			return level.String()
-		}
+func (cfg *LaunchConfig) logLevel() hclog.Level {
+	if level := cfg.Logger.GetLevel(); level != hclog.NoLevel { // as of a logger that drops everything
+		return level
 	}
-	return hclog.Off.String()
-}
-
-func (cfg *LaunchConfig) enabled(level hclog.Level) bool {
-	switch level {
-	case hclog.Trace:
-		return cfg.Logger.IsTrace()
-	case hclog.Debug:
-		return cfg.Logger.IsDebug()
-	case hclog.Info:
-		return cfg.Logger.IsInfo()
-	case hclog.Warn:
-		return cfg.Logger.IsWarn()
-	}
-	return cfg.Logger.IsError()
+	return hclog.Off
 }
 
 // env is the plugin's environment.

@@ -18,6 +18,7 @@ const (
 type Error struct {
 	Code    Code
 	Message string
+	Field   string // of the request or the configuration that is to blame; "": none, or several
 }
 
 // Error returns the message, which says what to do next where it can.
@@ -31,10 +32,10 @@ func (e *Error) Is(target error) bool {
 
 // Sentinels for errors.Is, one for each code.
 var (
-	ErrInvalid  error = &Error{CodeInvalid, "invalid request"}
-	ErrNotFound error = &Error{CodeNotFound, "no such job"}
-	ErrStart    error = &Error{CodeStart, "cannot start the command"}
-	ErrClosed   error = &Error{CodeClosed, "the session is closed"}
-	ErrCrashed  error = &Error{CodeCrashed, "the plugin crashed"}
-	ErrInternal error = &Error{CodeInternal, "internal error"}
+	ErrInvalid  error = &Error{Code: CodeInvalid, Message: "invalid request"}
+	ErrNotFound error = &Error{Code: CodeNotFound, Message: "no such job"}
+	ErrStart    error = &Error{Code: CodeStart, Message: "cannot start the command"}
+	ErrClosed   error = &Error{Code: CodeClosed, Message: "the session is closed"}
+	ErrCrashed  error = &Error{Code: CodeCrashed, Message: "the plugin crashed"}
+	ErrInternal error = &Error{Code: CodeInternal, Message: "internal error"}
 )

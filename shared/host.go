@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"time"
 )
 
 // Client is a Bash that runs in a plugin process of its own. When the plugin
@@ -14,55 +13,93 @@ import (
 // matches ErrNotFound and ErrCrashed and names the job's logs. A Client is
 // safe for concurrent use.
 type Client struct {
-	cfg  LaunchConfig
-	jobs *jobBook
-	turn chan struct{} // held while what follows is used, and while a plugin starts
-	now  *session
-	past []*session // that are being ended
-	shut bool
+	reach func(context.Context) (*link, error) // makes a link to a fresh plugin
+	jobs  *jobBook
+	life  context.Context // ends with the first Close
+	shut  context.CancelFunc
 
-	closing chan struct{} // closed by the first Close
-	closed  sync.Once
+	turn chan struct{} // held while what follows is used, and while a plugin starts
+	now  *link         // nil: none
+	past []*link       // to plugins that are ending
 }
 
 var _ Bash = (*Client)(nil)
 
-// session returns the live plugin's, starting one where there is none.
-func (c *Client) session(ctx context.Context) (*session, error) {
-	select {
-	case c.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+// open makes a Client that has a first link.
+func open(ctx context.Context, reach func(context.Context) (*link, error)) (*Client, error) {
+	c := &Client{reach: reach, jobs: newJobBook(), turn: make(chan struct{}, 1)}
+	c.life, c.shut = context.WithCancel(context.Background())
+	if _, err := c.link(ctx); err != nil {
+		c.shut()
+		return nil, err
 	}
-	defer func() { <-c.turn }()
-	if c.shut {
+	return c, nil
+}
+
+// link returns the one to the live plugin, making one where there is none.
+func (c *Client) link(ctx context.Context) (*link, error) {
+	if err := c.takeTurn(ctx); err != nil {
+		return nil, err
+	}
+	defer c.endTurn()
+	switch {
+	case c.isShut():
 		return nil, errClientClosed()
-	}
-	if c.now != nil && !c.now.gone() {
+	case c.now != nil && !c.now.isGone():
 		return c.now, nil
 	}
-	c.past = slices.DeleteFunc(c.past, (*session).isOver)
+	c.retireLocked()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.life, cancel)()
+	l, err := c.reach(ctx)
+	if err != nil {
+		if c.isShut() {
+			err = errClientClosed()
+		}
+		return nil, err
+	}
+	c.now = l
+	return l, nil
+}
+
+// takeTurn waits for what a Client guards with its turn.
+func (c *Client) takeTurn(ctx context.Context) error {
+	select {
+	case c.turn <- struct{}{}: // also where ctx is over: the plugin accounts for that
+		return nil
+	default:
+	}
+	select {
+	case c.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (c *Client) endTurn() { <-c.turn }
+
+// retireLocked ends what is left of a plugin that is gone.
+func (c *Client) retireLocked() {
+	c.past = slices.DeleteFunc(c.past, (*link).isOver)
 	if c.now != nil {
 		c.now.bury()
 		c.past = append(c.past, c.now)
 		c.now = nil
 	}
-	s, err := c.cfg.start(ctx, c.closing)
-	if err != nil {
-		if s != nil {
-			c.past = append(c.past, s)
-		}
-		return nil, err
-	}
-	c.now = s
-	return s, nil
 }
 
-func errClientClosed() error { return &Error{CodeClosed, "the client is closed: launch another one"} }
+// isShut does not wait for a start that is under way.
+func (c *Client) isShut() bool { return c.life.Err() != nil }
+
+func errClientClosed() error {
+	return &Error{Code: CodeClosed, Message: "the client is closed: launch another one"}
+}
 
 // do makes a call about a job (0: none yet), on a fresh plugin where there is
-// none. A plugin that somebody else is ending has done nothing for the call: it
-// is made once more.
+// none. A plugin that is being ended from elsewhere has done nothing for the call:
+// it is made once more.
 func (c *Client) do(ctx context.Context, pid int, call func(Bash) (*Result, error)) (*Result, error) {
 	r, err := c.try(ctx, pid, call)
 	if errors.Is(err, ErrClosed) && !c.isShut() {
@@ -72,39 +109,22 @@ func (c *Client) do(ctx context.Context, pid int, call func(Bash) (*Result, erro
 }
 
 func (c *Client) try(ctx context.Context, pid int, call func(Bash) (*Result, error)) (*Result, error) {
-	s, err := c.patientSession(ctx)
+	l, err := c.link(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r, err := call(s.bash)
+	r, err := call(l.bash)
 	if errors.Is(err, ErrCrashed) || errors.Is(err, ErrClosed) {
 		if c.isShut() {
 			return nil, errClientClosed()
 		}
-		s.bury()
+		l.bury()
 	}
 	if err == nil {
-		c.jobs.note(s.pid, r)
+		c.jobs.note(l.pid, r)
 	}
-	return r, c.jobs.explain(s.pid, pid, err)
+	return r, c.jobs.explain(l.pid, pid, err)
 }
-
-// patientSession is session for a context that may be over: the plugin
-// accounts for that, if it starts in time.
-func (c *Client) patientSession(ctx context.Context) (*session, error) {
-	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(cancelPatience, cancel) })
-	defer stop()
-	s, err := c.session(patient)
-	if patient.Err() != nil {
-		return nil, ctx.Err()
-	}
-	return s, err
-}
-
-// isShut does not wait for a start that is under way.
-func (c *Client) isShut() bool { return isClosed(c.closing) }
 
 // Execute implements Bash.
 func (c *Client) Execute(ctx context.Context, req ExecuteRequest) (*Result, error) {
@@ -131,19 +151,17 @@ func (c *Client) Kill(ctx context.Context, req KillRequest) (*Result, error) {
 // the same, then too. An error says what could not be ended, or what else the
 // plugin could not clear up.
 func (c *Client) Close() error {
-	c.closed.Do(func() { close(c.closing) })
+	c.shut()
 	c.turn <- struct{}{}
-	if c.shut = true; c.now != nil {
-		c.now.close()
-		c.past = append(c.past, c.now)
-		c.now = nil
+	links := slices.Clone(c.past)
+	if c.now != nil {
+		links = append(links, c.now)
 	}
-	past := c.past
-	<-c.turn
-	errs := make([]error, len(past))
+	c.endTurn()
+	errs := make([]error, len(links))
 	var closing sync.WaitGroup
-	for i, s := range past {
-		closing.Go(func() { errs[i] = s.await() })
+	for i, l := range links {
+		closing.Go(func() { errs[i] = l.close() })
 	}
 	closing.Wait()
 	return errors.Join(errs...)
@@ -153,8 +171,8 @@ func (c *Client) Close() error {
 // It waits for a start that is under way.
 func (c *Client) PluginPID() int {
 	c.turn <- struct{}{}
-	defer func() { <-c.turn }()
-	if c.now == nil || c.now.gone() {
+	defer c.endTurn()
+	if c.now == nil || c.now.isGone() {
 		return 0
 	}
 	return c.now.pid

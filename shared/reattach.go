@@ -4,11 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 
 	"github.com/hashicorp/go-plugin"
+
+	"bashplugin/shared/internal/instance"
+	"bashplugin/shared/internal/muxconn"
 )
 
 // ReattachName is the environment variable that makes Launch connect to a
@@ -32,7 +36,7 @@ type Reattach struct {
 	Addr     string          `json:"addr"`
 }
 
-// reattachment returns what the environment asks for, nil where it does not.
+// reattachment returns what the environment asks for, nil where it asks for nothing.
 func reattachment() (*Reattach, error) { return parseReattach(os.Getenv(ReattachName)) }
 
 func parseReattach(value string) (*Reattach, error) {
@@ -41,70 +45,44 @@ func parseReattach(value string) (*Reattach, error) {
 	}
 	r := new(Reattach)
 	if err := json.Unmarshal([]byte(value), r); err != nil {
-		return nil, launchError(err, "%s is not what bash-plugin -debug prints (%v): copy the whole line, or unset it", ReattachName, err)
+		return nil, launchError("", err, "%s is not what bash-plugin -debug prints (%v): copy the whole line, or unset it", ReattachName, err)
 	}
 	if r.Protocol != plugin.ProtocolNetRPC || r.Version != int(Handshake.ProtocolVersion) {
-		return nil, launchError(nil, "%s is of a plugin that speaks %s with version %d of the contract, this host %s with version %d: build both from one version",
+		return nil, launchError("", nil, "%s is of a plugin that speaks %s with version %d of the contract, this host %s with version %d: build both from one version",
 			ReattachName, r.Protocol, r.Version, plugin.ProtocolNetRPC, Handshake.ProtocolVersion)
 	}
 	return r, nil
 }
 
-// attach connects to the plugin, unless ctx ends or stop is closed before.
-func (cfg *LaunchConfig) attach(ctx context.Context, stop <-chan struct{}, r *Reattach) (*session, error) {
+// attach connects to the plugin, unless ctx ends before.
+func (cfg *LaunchConfig) attach(ctx context.Context, r *Reattach) (*link, error) {
 	attempt, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
 	defer cancel()
-	go func() {
-		select {
-		case <-stop:
-			cancel()
-		case <-attempt.Done():
-		}
-	}()
-	s, err := cfg.connectTo(attempt, r)
-	if err == nil {
-		return s, nil
-	}
-	select {
-	case <-ctx.Done():
+	l, err := r.connect(attempt)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case <-stop:
-		return nil, errClientClosed()
+	case attempt.Err() != nil:
+		return nil, launchError("StartTimeout", err, "the plugin of %s (pid %d) does not answer within %v: does a debugger hold it?", ReattachName, r.PID, cfg.StartTimeout)
 	default:
-		return nil, err
+		return nil, launchError("", err, "no plugin serves where %s says (%v): start bash-plugin -debug again and use the line that it prints, or unset the variable", ReattachName, err)
 	}
+	c := l.bash.(*client)
+	c.held = true
+	c.stopped = func() bool { return instance.IsStopped(r.PID) }
+	l.bash, l.pid = inDir{c, cfg.Dir}, r.PID
+	cfg.Logger.Info("connected to a plugin that runs already", "pid", r.PID)
+	return l, nil
 }
 
-// connectTo is attach until ctx ends.
-func (cfg *LaunchConfig) connectTo(ctx context.Context, r *Reattach) (*session, error) {
+func (r *Reattach) connect(ctx context.Context) (*link, error) {
 	var dialer net.Dialer
-	nobody := func(err error) error {
-		return launchError(err, "no plugin serves where %s says (%v): start bash-plugin -debug again and use the line that it prints, or unset the variable", ReattachName, err)
-	}
-	connected, err := dialer.DialContext(ctx, r.Network, r.Addr)
+	conn, err := dialer.DialContext(ctx, r.Network, r.Addr)
 	if err != nil {
-		return nil, nobody(err)
+		return nil, err
 	}
-	conn := &muxConn{Conn: patient(connected)}
-	stop := context.AfterFunc(ctx, func() { conn.Close() }) // a plugin that a debugger holds does not answer
-	protocol, bash, err := dispense(conn)
-	if err == nil && !stop() {
-		err = ctx.Err()
-	}
-	if err != nil {
-		conn.Close()
-		if ctx.Err() == nil { // it ended at once
-			return nil, nobody(err)
-		}
-		return nil, launchError(err, "the plugin of %s (pid %d) does not answer within %v: does a debugger hold it? (%v)", ReattachName, r.PID, cfg.StartTimeout, err)
-	}
-	if c, ok := bash.(*client); ok {
-		c.held = true
-	}
-	s := &session{conn: conn, protocol: protocol, bash: inDir{bash, cfg.Dir}, ended: make(chan struct{})}
-	s.watch(r.PID)
-	cfg.Logger.Info("connected to a plugin that runs already", "pid", r.PID)
-	return s, nil
+	return newLink(ctx, muxconn.Client(conn, nil), io.Discard) // its log is on its stderr
 }
 
 // inDir is a Bash whose own directory is another one than the host's.

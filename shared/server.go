@@ -111,7 +111,7 @@ func (s *server) serve(call uint64, r *reply, f func(context.Context) (*Result, 
 	defer end()
 	defer func() {
 		if p := recover(); p != nil {
-			*r = reply{Err: &Error{CodeInternal, fmt.Sprintf("the plugin panicked: %v\n%s", p, debug.Stack())}}
+			*r = reply{Err: &Error{Code: CodeInternal, Message: fmt.Sprintf("the plugin panicked: %v\n%s", p, debug.Stack())}}
 		}
 	}()
 	result, err := f(ctx)

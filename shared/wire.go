@@ -47,9 +47,9 @@ func wireError(err error) *Error {
 		return nil
 	}
 	if errors.As(err, &e) {
-		return &Error{e.Code, err.Error()}
+		return &Error{Code: e.Code, Message: err.Error(), Field: e.Field}
 	}
-	return &Error{CodeInternal, err.Error()}
+	return &Error{Code: CodeInternal, Message: err.Error()}
 }
 
 // callError tells what became of a call that net/rpc could not complete.
@@ -59,7 +59,7 @@ func callError(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &remote):
-		return &Error{CodeInternal, fmt.Sprintf("the plugin does not understand the call: %v", err)}
+		return &Error{Code: CodeInternal, Message: fmt.Sprintf("the plugin does not understand the call: %v", err)}
 	}
 	return crashed(err)
 }
@@ -69,5 +69,5 @@ func crashed(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, rpc.ErrShutdown) {
 		reason = "its connection ended"
 	}
-	return &Error{CodeCrashed, "the plugin is gone: " + reason}
+	return &Error{Code: CodeCrashed, Message: "the plugin is gone: " + reason}
 }

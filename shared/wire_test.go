@@ -80,7 +80,7 @@ func TestErrorsKeepTheirCodeAcrossTheBoundary(t *testing.T) {
 	for _, sentinel := range sentinels {
 		code := sentinel.(*Error).Code
 		c := connect(t, &Plugin{Impl: scripted{kill: func(context.Context, KillRequest) (*Result, error) {
-			return nil, fmt.Errorf("outer: %w", &Error{code, "what to do"})
+			return nil, fmt.Errorf("outer: %w", &Error{Code: code, Message: "what to do"})
 		}}})
 		_, err := c.Kill(t.Context(), KillRequest{})
 		require.Error(t, err)

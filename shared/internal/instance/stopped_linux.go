@@ -1,4 +1,4 @@
-package shared
+package instance
 
 import (
 	"bytes"
@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// isStopped reports whether a process is stopped, by a signal or a debugger.
-func isStopped(pid int) bool {
+// IsStopped reports whether a process is stopped, by a signal or a debugger.
+func IsStopped(pid int) bool {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	state := bytes.LastIndexByte(text, ')') + 2 // behind a name that may hold anything
 	return state < len(text) && (text[state] == 'T' || text[state] == 't')

@@ -1,0 +1,115 @@
+package instance
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// maxLine is where Log breaks a line.
+const maxLine = 64 << 10
+
+// Log passes what a plugin logs on to a host's logger. A line of hclog's JSON keeps
+// its level and its arguments; every other line is text. It is safe for concurrent
+// use, and Write never fails.
+type Log struct {
+	logger hclog.Logger
+
+	mu       sync.Mutex // guards what follows
+	line     []byte     // the one that has begun
+	says     string     // the first line of text
+	panicked bool       // what follows is a stack trace
+}
+
+// NewLog returns a Log for logger.
+func NewLog(logger hclog.Logger) *Log { return &Log{logger: logger} }
+
+// Write implements io.Writer.
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for part := range bytes.Lines(p) {
+		l.line = append(l.line, part...)
+		if part[len(part)-1] == '\n' || len(l.line) > maxLine {
+			l.logLocked(bytes.TrimRight(l.line, "\r\n"))
+			l.line = l.line[:0]
+		}
+	}
+	return len(p), nil
+}
+
+func (l *Log) logLocked(line []byte) {
+	if e, ok := parseEntry(line); ok {
+		l.logger.Log(e.level, e.message, e.args...)
+		return
+	}
+	text := string(line)
+	if l.says == "" {
+		l.says = Printable(text)
+	}
+	if strings.HasPrefix(text, "panic: ") || strings.HasPrefix(text, "fatal error: ") {
+		l.panicked = true
+	}
+	switch {
+	case l.panicked:
+		l.logger.Error(text)
+	case text != "":
+		l.logger.Debug(text)
+	}
+}
+
+// Says returns the first line of text, "" where there is none.
+func (l *Log) Says() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.says
+}
+
+// entry is a line of hclog's JSON.
+type entry struct {
+	level   hclog.Level
+	message string
+	args    []any
+}
+
+// parseEntry reports false where a line is not what hclog writes.
+func parseEntry(line []byte) (e entry, ok bool) {
+	if !bytes.HasPrefix(line, []byte("{")) {
+		return e, false
+	}
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	decoder.UseNumber()
+	var fields map[string]any
+	if decoder.Decode(&fields) != nil {
+		return e, false
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return e, false
+	}
+	level, _ := fields["@level"].(string)
+	e.level = hclog.LevelFromString(level)
+	e.message, ok = fields["@message"].(string)
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		if !strings.HasPrefix(key, "@") {
+			e.args = append(e.args, key, fields[key])
+		}
+	}
+	return e, ok && e.level != hclog.NoLevel && e.level != hclog.Off
+}
+
+// Printable returns text as one line of a message may quote it.
+func Printable(text string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return -1
+	}, strings.ToValidUTF8(text, "")))
+}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package instance
+
+// IsStopped cannot tell on this system.
+func IsStopped(int) bool { return false }
