@@ -16,7 +16,7 @@ import (
 
 func TestReattachEndsWithItsContext(t *testing.T) {
 	t.Setenv(shared.ReattachName, heldPlugin(t))
-	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	ctx, cancel := context.WithTimeout(t.Context(), briefly)
 	defer cancel()
 	attempt := start(func() (*shared.Result, error) {
 		_, err := shared.Launch(ctx, shared.LaunchConfig{Path: pluginPath, StartTimeout: 1000 * hang})
