@@ -1,10 +1,7 @@
 package main
 
 import (
-	"crypto/sha256"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -89,30 +86,6 @@ func leftover(b *bench) (string, bool, error) {
 		return "", false, err
 	}
 	return "+ " + ms(m[0]-m[2]), m[0]-m[2] <= 3*time.Millisecond, nil
-}
-
-func launchLatency(b *bench) (string, bool, error) {
-	binary, err := os.ReadFile(b.path)
-	if err != nil {
-		return "", false, err
-	}
-	sum := sha256.Sum256(binary)
-	var times []time.Duration
-	for range b.rounds(20) {
-		start := time.Now()
-		c, err := shared.Launch(b.ctx, shared.LaunchConfig{Path: b.path, SHA256: sum[:], LogDir: filepath.Join(b.dir, "logs")})
-		if err != nil {
-			return "", false, err
-		}
-		_, err = c.Execute(b.ctx, shared.ExecuteRequest{Command: "true"})
-		times = append(times, time.Since(start))
-		c.Close()
-		if err != nil {
-			return "", false, err
-		}
-	}
-	m := median(times)
-	return ms(m), m <= 60*time.Millisecond, nil
 }
 
 func largeResult(b *bench) (string, bool, error) {

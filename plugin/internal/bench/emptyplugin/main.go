@@ -1,0 +1,18 @@
+// Emptyplugin is a go-plugin plugin that can do nothing. What bash-plugin costs at
+// its start is measured against it.
+package main
+
+import (
+	"os"
+
+	"github.com/hashicorp/go-plugin"
+
+	"bashplugin/shared"
+)
+
+func main() {
+	if len(os.Args) > 1 { // as bash-plugin -version
+		return
+	}
+	plugin.Serve(&plugin.ServeConfig{HandshakeConfig: shared.Handshake, Plugins: plugin.PluginSet{}})
+}

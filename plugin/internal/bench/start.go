@@ -1,0 +1,89 @@
+package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+
+	"bashplugin/shared"
+)
+
+// emptyPlugin builds the plugin that can do nothing.
+func (b *bench) emptyPlugin() (path string, err error) {
+	path = filepath.Join(b.dir, "emptyplugin")
+	if out, err := exec.CommandContext(b.ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "bashplugin/plugin/internal/bench/emptyplugin").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("cannot build an empty plugin: %w: %s", err, out)
+	}
+	return path, nil
+}
+
+// programStart watches what packages do in their init functions.
+func programStart(b *bench) (string, bool, error) {
+	empty, err := b.emptyPlugin()
+	if err != nil {
+		return "", false, err
+	}
+	start := func(path string) func() error {
+		return func() error { return exec.CommandContext(b.ctx, path, "-version").Run() }
+	}
+	m, err := alternate(b.rounds(50), start(b.path), start(empty))
+	if err != nil {
+		return "", false, err
+	}
+	ratio := float64(m[0]) / float64(m[1])
+	return fmt.Sprintf("%.2f × (%s)", ratio, ms(m[0])), ratio <= 1.5, nil
+}
+
+// launchLatency is the time from Launch to the first result, with all that makes a
+// launch safe.
+func launchLatency(b *bench) (string, bool, error) {
+	empty, err := b.emptyPlugin()
+	if err != nil {
+		return "", false, err
+	}
+	binary, err := os.ReadFile(b.path)
+	if err != nil {
+		return "", false, err
+	}
+	sum := sha256.Sum256(binary)
+	var clients []*shared.Client
+	var plugins []*plugin.Client
+	defer func() {
+		for _, c := range clients {
+			c.Close()
+		}
+		for _, p := range plugins {
+			p.Kill()
+		}
+	}()
+	launch := func() error {
+		c, err := shared.Launch(b.ctx, shared.LaunchConfig{Path: b.path, SHA256: sum[:], LogDir: filepath.Join(b.dir, "logs")})
+		if err != nil {
+			return err
+		}
+		clients = append(clients, c)
+		_, err = c.Execute(b.ctx, shared.ExecuteRequest{Command: "true"})
+		return err
+	}
+	plain := func() error {
+		p := plugin.NewClient(&plugin.ClientConfig{HandshakeConfig: shared.Handshake, Plugins: plugin.PluginSet{}, Cmd: exec.CommandContext(b.ctx, empty),
+			AutoMTLS: true, Logger: hclog.NewNullLogger()})
+		plugins = append(plugins, p)
+		protocol, err := p.Client()
+		if err != nil {
+			return err
+		}
+		return protocol.Ping()
+	}
+	m, err := alternate(b.rounds(20), launch, plain)
+	if err != nil {
+		return "", false, err
+	}
+	ratio := float64(m[0]) / float64(m[1])
+	return fmt.Sprintf("%.2f × (%s)", ratio, ms(m[0])), ratio <= 1.5, nil
+}
