@@ -3,9 +3,11 @@ package shared_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -41,42 +43,47 @@ func TestClosingAgainWaits(t *testing.T) {
 func TestCloseWaitsForTheEndOfACrash(t *testing.T) {
 	t.Parallel()
 	for _, restarts := range []bool{false, true} {
-		path := filepath.Join(t.TempDir(), "plugin")
-		require.NoError(t, os.Link(pluginPath, path))
-		bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: path, LogDir: t.TempDir()})
-		require.NoError(t, err)
-		crowd := newFaultCrowd(t)
-		background(t, bash, crowd.command(`for i in {1..200}; do bash -c "$p" & done; wait`))
-		crowd.await(200)
-		plugin := bash.PluginPID()
-		guardian := faultGuardian(t, plugin)
-		if !restarts {
-			require.NoError(t, os.Remove(path))
-		}
-		require.NoError(t, syscall.Kill(plugin, syscall.SIGKILL))
-		for err = shared.ErrCrashed; errors.Is(err, shared.ErrCrashed); { // until the death is seen
-			_, err = bash.Execute(t.Context(), shared.ExecuteRequest{Command: "true"})
-		}
-		assert.Equal(t, restarts, err == nil, "%v", err)
-		require.NoError(t, bash.Close())
-		assert.False(t, crowd.read(), "commands are left")
-		awaitDeath(t, guardian) // it closes its files before it is gone
+		t.Run(fmt.Sprintf("restarts: %v", restarts), func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "plugin")
+			require.NoError(t, os.Link(pluginPath, path))
+			bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: path, LogDir: t.TempDir()})
+			require.NoError(t, err)
+			crowd := newFaultCrowd(t)
+			background(t, bash, crowd.command(`for i in {1..50}; do bash -c "$p" & done; wait`))
+			crowd.await(50)
+			plugin := bash.PluginPID()
+			guardian := faultGuardian(t, plugin)
+			if !restarts {
+				require.NoError(t, os.Remove(path))
+			}
+			require.NoError(t, syscall.Kill(plugin, syscall.SIGKILL))
+			for err = shared.ErrCrashed; errors.Is(err, shared.ErrCrashed); { // until the death is seen
+				_, err = bash.Execute(t.Context(), shared.ExecuteRequest{Command: "true"})
+			}
+			assert.Equal(t, restarts, err == nil, "%v", err)
+			require.NoError(t, bash.Close())
+			assert.False(t, crowd.read(), "commands are left")
+			awaitDeath(t, guardian) // it closes its files before it is gone
+		})
 	}
 }
 
 // What Close is ending is not left over.
-func TestAResultAmidCloseHasNoLeftovers(t *testing.T) {
+func TestAResultDuringCloseHasNoLeftovers(t *testing.T) {
 	t.Parallel()
-	for i := range 20 {
-		bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: pluginPath, LogDir: t.TempDir()})
-		require.NoError(t, err)
-		call := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: "echo a; " + forever + "; echo b"})
-		time.Sleep(time.Duration(i) * time.Millisecond)
-		require.NoError(t, bash.Close())
-		if done := await(t, call); done.err == nil {
-			assert.Equal(t, shared.StatusKilled, done.result.Status)
-			assert.Empty(t, done.result.Leftover)
-		}
+	for i := range 6 {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			t.Parallel()
+			bash := launch(t)
+			call := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: "echo a; " + forever + "; echo b"})
+			time.Sleep(time.Duration(3*i) * time.Millisecond) // Close comes at another moment each time
+			require.NoError(t, bash.Close())
+			if done := await(t, call); done.err == nil {
+				assert.Equal(t, shared.StatusKilled, done.result.Status)
+				assert.Empty(t, done.result.Leftover)
+			}
+		})
 	}
 }
 
@@ -84,7 +91,7 @@ func TestAResultAmidCloseHasNoLeftovers(t *testing.T) {
 func TestCloseLeavesNoDescriptor(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	var before int
-	for i := range 10 {
+	for i := range 4 {
 		bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: pluginPath, LogDir: t.TempDir()})
 		require.NoError(t, err)
 		require.NoError(t, bash.Close())
@@ -111,14 +118,15 @@ func TestKillIsWaitedForBeyondItsContext(t *testing.T) {
 	awaitText(t, bash, pid, "important")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r, err := bash.Kill(ctx, shared.KillRequest{PID: pid, Grace: 6 * time.Second})
+	r, err := bash.Kill(ctx, shared.KillRequest{PID: pid, Grace: 3500 * time.Millisecond})
 	require.NoError(t, err)
 	assert.Equal(t, "important\n", r.Stdout.Content)
 	assert.Equal(t, "SIGKILL", r.Signal)
 }
 
-// Who is told of a crash does not wait for the plugin that somebody else starts.
-func TestACrashIsToldDuringTheNextStart(t *testing.T) {
+// A call that fails because of a crash does not wait for the plugin that another
+// call starts.
+func TestACallFailsAtACrashDuringTheNextStart(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "plugin")
 	require.NoError(t, os.Link(pluginPath, path))

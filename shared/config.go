@@ -99,8 +99,8 @@ func (cfg *LaunchConfig) checkEnv() error {
 	}
 	for _, glob := range cfg.DropEnv {
 		_, err := filepath.Match(glob, "")
-		if err != nil || glob == "" || strings.TrimSpace(glob) != glob || strings.ContainsAny(glob, "=,\x00") {
-			return invalid("DropEnv", `%q drops no variable: use a name or a pattern such as "*_API_KEY", without "=", commas and spaces around it`, glob)
+		if err != nil || glob == "" || strings.ContainsAny(glob, "=, \t\n\x00") {
+			return invalid("DropEnv", `%q drops no variable: use a name or a pattern such as "*_API_KEY", without "=", commas and spaces`, glob)
 		}
 	}
 	return nil

@@ -43,9 +43,7 @@ func newLink(ctx context.Context, conn *muxconn.Conn, log io.Writer) (*link, err
 	return l, nil
 }
 
-// dispense tries twice: go-plugin on the other side waits 5 s for this one, which
-// may be stopped meanwhile.
-func dispense(conn io.ReadWriteCloser, log io.Writer) (*plugin.RPCClient, Bash, error) {
+func dispense(conn *muxconn.Conn, log io.Writer) (*plugin.RPCClient, Bash, error) {
 	protocol, err := plugin.NewRPCClient(conn, Plugins)
 	if err != nil {
 		return nil, nil, err
@@ -54,9 +52,6 @@ func dispense(conn io.ReadWriteCloser, log io.Writer) (*plugin.RPCClient, Bash, 
 		return nil, nil, err
 	}
 	bash, err := protocol.Dispense(PluginName)
-	if err != nil {
-		bash, err = protocol.Dispense(PluginName)
-	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -3,6 +3,8 @@
 package plugintest
 
 import (
+	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -39,16 +41,15 @@ func Main(run func(dir string) int) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	if err := Build(dir); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	if err := os.Unsetenv("BASH_PLUGIN_REATTACH"); err != nil { // a developer's, under a debugger
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
 	races := filepath.Join(dir, "race")
-	if err := os.Setenv("GORACE", "atexit_sleep_ms=0 log_path="+races); err != nil {
+	flag.Parse()
+	err = errors.Join(
+		Build(dir),
+		os.Setenv("GORACE", "atexit_sleep_ms=0 log_path="+races),
+		os.Unsetenv("BASH_PLUGIN_REATTACH"), // a developer's, under a debugger
+		flag.Set("test.parallel", "8"),      // most of the time, these tests wait for processes
+	)
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
