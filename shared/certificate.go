@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -14,10 +13,9 @@ import (
 	"time"
 )
 
-// mutualTLS makes the configuration that lets in nobody but the owner of a
-// certificate, in PEM, and the certificate that the other side may expect, as
-// the handshake has it. Without one, as of a host without AutoMTLS, there is
-// neither.
+// mutualTLS makes the configuration that lets in the owner of a certificate, in
+// PEM, alone. It also returns the plugin's own certificate as the handshake has it.
+// A host without AutoMTLS has no certificate, and gets neither.
 func mutualTLS(client string) (config *tls.Config, cert string, err error) {
 	if client == "" {
 		return nil, "", nil
@@ -46,15 +44,10 @@ func newCertificate() (tls.Certificate, error) {
 		return tls.Certificate{}, err
 	}
 	template := &x509.Certificate{
-		Subject:               pkix.Name{CommonName: "localhost"},
-		DNSNames:              []string{"localhost"},
-		SerialNumber:          big.NewInt(1),
-		NotBefore:             time.Now().Add(-time.Hour),
-		NotAfter:              time.Now().AddDate(30, 0, 0),
-		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		BasicConstraintsValid: true,
-		IsCA:                  true,
+		DNSNames:     []string{"localhost"},
+		SerialNumber: big.NewInt(1),
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     time.Now().AddDate(30, 0, 0),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err

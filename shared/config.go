@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -79,11 +78,11 @@ func (cfg *LaunchConfig) completePaths() (err error) {
 		return launchError("Dir", err, "cannot find the working directory: %v", err)
 	}
 	info, err := os.Stat(cfg.Dir)
-	switch {
-	case err != nil && !errors.Is(err, os.ErrNotExist):
-		return launchError("Dir", err, "cannot look at the working directory: %v", err)
-	case err != nil || !info.IsDir():
-		return invalid("Dir", "the working directory %q does not exist, or is a file", cfg.Dir)
+	if err == nil && !info.IsDir() {
+		err = errors.New("it is a file")
+	}
+	if err != nil {
+		return invalid("Dir", "cannot use the working directory %s: %v", cfg.Dir, err)
 	}
 	return nil
 }
@@ -112,30 +111,19 @@ func invalid(field, format string, args ...any) error {
 
 // args are the plugin's flags.
 func (cfg *LaunchConfig) args() []string {
-	args := []string{"-dir=" + cfg.Dir, "-log-level=" + cfg.logLevel().String()}
-	if len(cfg.DropEnv) > 0 {
-		args = append(args, "-drop-env="+strings.Join(cfg.DropEnv, ","))
+	level := cfg.Logger.GetLevel()
+	if level == hclog.NoLevel { // a logger that drops everything
+		level = hclog.Off
 	}
-	if cfg.LogDir != "" {
-		args = append(args, "-log-dir="+cfg.LogDir)
+	return []string{
+		"-dir=" + cfg.Dir,
+		"-drop-env=" + strings.Join(cfg.DropEnv, ","),
+		"-log-level=" + level.String(),
+		"-log-dir=" + cfg.LogDir,
+		fmt.Sprintf("-max-log-bytes=%d", cfg.MaxLogBytes),
+		fmt.Sprintf("-max-session-log-bytes=%d", cfg.MaxSessionLogBytes),
+		"-log-retention=" + cfg.LogRetention.String(),
 	}
-	if cfg.MaxLogBytes != 0 {
-		args = append(args, "-max-log-bytes="+strconv.FormatInt(cfg.MaxLogBytes, 10))
-	}
-	if cfg.MaxSessionLogBytes != 0 {
-		args = append(args, "-max-session-log-bytes="+strconv.FormatInt(cfg.MaxSessionLogBytes, 10))
-	}
-	if cfg.LogRetention != 0 {
-		args = append(args, "-log-retention="+cfg.LogRetention.String())
-	}
-	return args
-}
-
-func (cfg *LaunchConfig) logLevel() hclog.Level {
-	if level := cfg.Logger.GetLevel(); level != hclog.NoLevel { // as of a logger that drops everything
-		return level
-	}
-	return hclog.Off
 }
 
 // env is the plugin's environment.

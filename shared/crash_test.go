@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -68,17 +66,6 @@ func TestACrashAndWhatFollows(t *testing.T) {
 	t.Run("the list is empty", func(t *testing.T) {
 		assert.Empty(t, check(t, bash, shared.CheckRequest{PID: shared.AllJobs}).Jobs)
 	})
-}
-
-func TestALongCommandInTheAccountOfACrashIsShortened(t *testing.T) {
-	t.Parallel()
-	bash := launch(t)
-	pid := background(t, bash, ": "+strings.Repeat("語", 100<<10)+"; "+forever).PID
-	crash(t, bash)
-	_, err := bash.Check(t.Context(), shared.CheckRequest{PID: pid})
-	require.ErrorIs(t, err, shared.ErrCrashed)
-	assert.Less(t, len(err.Error()), 1000)
-	assert.True(t, utf8.ValidString(err.Error()))
 }
 
 func TestJobsKilledAllAtOnceDidNotCrash(t *testing.T) {

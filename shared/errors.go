@@ -19,10 +19,16 @@ type Error struct {
 	Code    Code
 	Message string
 	Field   string // of the request or the configuration that is to blame; "": none, or several
+
+	cause error
 }
 
 // Error returns the message, which says what to do next where it can.
 func (e *Error) Error() string { return e.Message }
+
+// Unwrap returns what led to the error, nil where nothing is known. It does not
+// travel.
+func (e *Error) Unwrap() error { return e.cause }
 
 // Is reports whether target is an *Error with the same code.
 func (e *Error) Is(target error) bool {

@@ -118,8 +118,7 @@ func noJobs(pid int) (*shared.Result, error) {
 // A Bash of your own is a plugin when the main function of its program calls
 // plugin.Serve; here sh{} runs commands with sh. ServeConfig.Test makes the
 // example plugin and host in one process: a real plugin leaves it out, and a
-// real host calls Launch. One that keeps more of the contract is in
-// testdata/altplugin.
+// real host calls Launch.
 func ExamplePlugin() {
 	ctx, stop := context.WithCancel(context.Background())
 	serving, over := make(chan *plugin.ReattachConfig), make(chan struct{})

@@ -3,8 +3,6 @@ package shared
 import (
 	"context"
 	"errors"
-	"slices"
-	"sync"
 )
 
 // Client is a Bash that runs in a plugin process of its own. When the plugin
@@ -14,20 +12,20 @@ import (
 // safe for concurrent use.
 type Client struct {
 	reach func(context.Context) (*link, error) // makes a link to a fresh plugin
-	jobs  *jobBook
+	jobs  jobBook
 	life  context.Context // ends with the first Close
 	shut  context.CancelFunc
 
 	turn chan struct{} // held while what follows is used, and while a plugin starts
 	now  *link         // nil: none
-	past []*link       // to plugins that are ending
+	left error         // what could not be ended of earlier plugins
 }
 
 var _ Bash = (*Client)(nil)
 
 // open makes a Client that has a first link.
 func open(ctx context.Context, reach func(context.Context) (*link, error)) (*Client, error) {
-	c := &Client{reach: reach, jobs: newJobBook(), turn: make(chan struct{}, 1)}
+	c := &Client{reach: reach, turn: make(chan struct{}, 1)}
 	c.life, c.shut = context.WithCancel(context.Background())
 	if _, err := c.link(ctx); err != nil {
 		c.shut()
@@ -48,7 +46,7 @@ func (c *Client) link(ctx context.Context) (*link, error) {
 	case c.now != nil && !c.now.isGone():
 		return c.now, nil
 	}
-	c.retireLocked()
+	c.endLocked() // so that a fresh plugin finds neither processes nor ports of the old one
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.life, cancel)()
@@ -73,22 +71,14 @@ func (c *Client) takeTurn(ctx context.Context) error {
 	select {
 	case c.turn <- struct{}{}:
 		return nil
+	case <-c.life.Done():
+		return errClientClosed()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
 func (c *Client) endTurn() { <-c.turn }
-
-// retireLocked ends what is left of a plugin that is gone.
-func (c *Client) retireLocked() {
-	c.past = slices.DeleteFunc(c.past, (*link).isOver)
-	if c.now != nil {
-		c.now.bury()
-		c.past = append(c.past, c.now)
-		c.now = nil
-	}
-}
 
 // isShut does not wait for a start that is under way.
 func (c *Client) isShut() bool { return c.life.Err() != nil }
@@ -98,32 +88,28 @@ func errClientClosed() error {
 }
 
 // do makes a call about a job (0: none yet), on a fresh plugin where there is
-// none. A plugin that is being ended from elsewhere has done nothing for the call:
-// it is made once more.
+// none.
 func (c *Client) do(ctx context.Context, pid int, call func(Bash) (*Result, error)) (*Result, error) {
-	r, err := c.try(ctx, pid, call)
-	if errors.Is(err, ErrClosed) && !c.isShut() {
-		r, err = c.try(ctx, pid, call)
-	}
-	return r, err
-}
-
-func (c *Client) try(ctx context.Context, pid int, call func(Bash) (*Result, error)) (*Result, error) {
 	l, err := c.link(ctx)
 	if err != nil {
 		return nil, err
 	}
 	r, err := call(l.bash)
-	if errors.Is(err, ErrCrashed) || errors.Is(err, ErrClosed) {
+	switch {
+	case err == nil:
+		c.jobs.note(l.pid, r)
+		return r, nil
+	case errors.Is(err, ErrCrashed), errors.Is(err, ErrClosed):
 		if c.isShut() {
 			return nil, errClientClosed()
 		}
 		l.bury()
+		if errors.Is(err, ErrClosed) {
+			err = crashed(errors.New("something else than this Client ends it"))
+		}
+		return nil, err
 	}
-	if err == nil {
-		c.jobs.note(l.pid, r)
-	}
-	return r, c.jobs.explain(l.pid, pid, err)
+	return nil, c.jobs.explain(l.pid, pid, err)
 }
 
 // Execute implements Bash.
@@ -153,18 +139,17 @@ func (c *Client) Kill(ctx context.Context, req KillRequest) (*Result, error) {
 func (c *Client) Close() error {
 	c.shut()
 	c.turn <- struct{}{}
-	links := slices.Clone(c.past)
+	defer c.endTurn()
+	c.endLocked()
+	return c.left
+}
+
+// endLocked ends the plugin, if there is one.
+func (c *Client) endLocked() {
 	if c.now != nil {
-		links = append(links, c.now)
+		c.left = errors.Join(c.left, c.now.end())
+		c.now = nil
 	}
-	c.endTurn()
-	errs := make([]error, len(links))
-	var closing sync.WaitGroup
-	for i, l := range links {
-		closing.Go(func() { errs[i] = l.close() })
-	}
-	closing.Wait()
-	return errors.Join(errs...)
 }
 
 // PluginPID returns the pid of the plugin's process, 0 where none is running.

@@ -3,67 +3,38 @@ package shared
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 )
 
-// jobBook remembers the last jobs of a Client's plugins for when one crashes: their
-// commands, and where their output is. It is safe for concurrent use.
+// jobBook remembers the last jobs of a Client's plugins, for calls that ask for a
+// job of a plugin that has crashed. It is safe for concurrent use.
 type jobBook struct {
-	mu   sync.Mutex // guards what follows
-	jobs map[int]jobEntry
-	pids []int // of jobs, oldest first
+	mu   sync.Mutex
+	jobs []bookedJob // oldest first; at most maxBookedJobs
 }
 
-type jobEntry struct {
-	plugin  int // its pid
-	command string
-	logs    []string
+type bookedJob struct {
+	plugin, pid int
+	logs        []string
 }
 
-const (
-	maxJobs  = 2048 // entries
-	maxBrief = 80   // bytes of a command
-)
-
-func newJobBook() *jobBook { return &jobBook{jobs: make(map[int]jobEntry)} }
+const maxBookedJobs = 1024
 
 // note learns of a job from a Result of a plugin.
 func (b *jobBook) note(plugin int, r *Result) {
+	if r.PID == 0 || r.Status != StatusRunning && len(r.Leftover) == 0 {
+		return // no job, or one that is known
+	}
+	logs := slices.DeleteFunc([]string{r.Stdout.Path, r.Stderr.Path}, func(path string) bool { return path == "" })
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	entry, known := b.jobs[r.PID]
-	known = known && entry.plugin == plugin
-	isJob := r.PID != 0 && (r.Status == StatusRunning || len(r.Leftover) > 0)
-	switch {
-	case known:
-	case !isJob:
-		return
-	default:
-		b.forgetLocked(r.PID) // of an earlier plugin
-		entry = jobEntry{plugin: plugin, command: brief(r.Command)}
-		b.pids = append(b.pids, r.PID)
+	b.forgetLocked(r.PID)
+	b.jobs = append(b.jobs, bookedJob{plugin, r.PID, logs})
+	if len(b.jobs) > maxBookedJobs {
+		b.jobs = slices.Delete(b.jobs, 0, 1)
 	}
-	entry.logs = logs(r)
-	if b.jobs[r.PID] = entry; len(b.pids) > maxJobs {
-		b.forgetLocked(b.pids[0])
-	}
-}
-
-func logs(r *Result) []string {
-	return slices.DeleteFunc([]string{r.Stdout.Path, r.Stderr.Path}, func(path string) bool { return path == "" })
-}
-
-// brief returns the beginning of a command, to tell it from others.
-func brief(command string) string {
-	line, _, _ := strings.Cut(command, "\n")
-	if short := line[:min(len(line), maxBrief)]; len(short) < len(command) {
-		return strings.ToValidUTF8(short, "") + " …"
-	}
-	return command
 }
 
 // forget drops a job that a plugin has killed, or those that r lists.
@@ -77,32 +48,21 @@ func (b *jobBook) forget(pid int, r *Result) {
 }
 
 func (b *jobBook) forgetLocked(pid int) {
-	if _, ok := b.jobs[pid]; ok {
-		delete(b.jobs, pid)
-		b.pids = slices.DeleteFunc(b.pids, func(p int) bool { return p == pid })
-	}
+	b.jobs = slices.DeleteFunc(b.jobs, func(job bookedJob) bool { return job.pid == pid })
 }
 
 // explain adds to a plugin's error for an unknown pid what became of the job, where
 // that was an earlier plugin's.
 func (b *jobBook) explain(plugin, pid int, err error) error {
-	if !errors.Is(err, ErrNotFound) {
-		return err
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	entry, ok := b.jobs[pid]
-	if !ok || entry.plugin == plugin {
+	i := slices.IndexFunc(b.jobs, func(job bookedJob) bool { return job.pid == pid })
+	if i < 0 || b.jobs[i].plugin == plugin || !errors.Is(err, ErrNotFound) {
 		return err
 	}
-	text := fmt.Sprintf("job %d (%s) is gone: the plugin crashed, and what still ran of it was ended", pid, entry.command)
-	if logs := slices.DeleteFunc(slices.Clone(entry.logs), isMissing); len(logs) > 0 {
+	text := fmt.Sprintf("job %d is gone: the plugin crashed, and what still ran of the job was ended", pid)
+	if logs := b.jobs[i].logs; len(logs) > 0 {
 		text += "; its output is in " + strings.Join(logs, " and ")
 	}
-	return &causedError{&Error{Code: CodeNotFound, Message: text}, ErrCrashed}
-}
-
-func isMissing(path string) bool {
-	_, err := os.Lstat(path)
-	return errors.Is(err, fs.ErrNotExist)
+	return &Error{Code: CodeNotFound, Message: text, cause: ErrCrashed}
 }

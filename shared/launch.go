@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"strings"
+
+	"github.com/hashicorp/go-plugin"
 
 	"bashplugin/shared/internal/instance"
-	"bashplugin/shared/internal/muxconn"
 )
 
 // Launch starts the plugin and returns a Client, which Close must end. The
@@ -37,65 +40,83 @@ func (cfg *LaunchConfig) reach(ctx context.Context) (*link, error) {
 
 // launch starts a plugin process and connects to it, unless ctx ends before.
 func (cfg *LaunchConfig) launch(ctx context.Context) (*link, error) {
+	if err := cfg.checkBinary(); err != nil {
+		return nil, err
+	}
+	log := instance.NewLog(cfg.Logger.Named(filepath.Base(cfg.Path)))
 	start, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
 	defer cancel()
-	l, err := cfg.start(start)
-	var failed *instance.Error
+	l, err := cfg.start(start, log)
 	switch {
 	case err == nil:
+		cfg.Logger.Debug("started the plugin", "path", cfg.Path, "pid", l.pid)
 		return l, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case start.Err() != nil:
 		return nil, launchError("StartTimeout", err, "%s did not get ready within %v: it is not a plugin, or the machine is overloaded and the plugin needs more time", cfg.Path, cfg.StartTimeout)
-	case errors.As(err, &failed):
-		return nil, launchError(failed.Field, failed.Cause, "%s", failed.Message)
 	}
-	return nil, launchError("Path", err, "cannot start the plugin %s: %v", cfg.Path, err)
+	return nil, cfg.explain(err, log.Says())
 }
 
-func (cfg *LaunchConfig) start(ctx context.Context) (*link, error) {
-	plugin, err := instance.Start(ctx, instance.Config{
+func (cfg *LaunchConfig) start(ctx context.Context, log *instance.Log) (*link, error) {
+	process, err := instance.Start(ctx, instance.Config{
 		Path:      cfg.Path,
 		SHA256:    cfg.SHA256,
 		Args:      cfg.args(),
 		Env:       cfg.env(),
 		Handshake: Handshake,
 		Plugins:   Plugins,
-		Logger:    cfg.Logger,
+		Log:       log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	conn, err := net.Dial(plugin.Addr.Network(), plugin.Addr.String())
+	l, err := dial(ctx, process.Addr.Network(), process.Addr.String(), process.TLS, log)
 	if err != nil {
-		plugin.Abandon()
-		return nil, err
+		process.Kill()
+		return nil, fmt.Errorf("cannot start the plugin %s: %w", cfg.Path, err)
 	}
-	l, err := newLink(ctx, muxconn.Client(conn, plugin.TLS), instance.NewLog(cfg.Logger.Named(filepath.Base(cfg.Path))))
-	if err != nil {
-		plugin.Abandon()
-		return nil, err
-	}
-	l.instance, l.pid = plugin, plugin.PID()
+	l.instance, l.pid = process, process.PID
 	l.bash.(*client).stopped = func() bool { return instance.IsStopped(l.pid) }
 	return l, nil
 }
 
-// causedError is an Error that keeps its cause.
-type causedError struct {
-	err   *Error
-	cause error
+// checkBinary looks at the plugin's file before it is started.
+func (cfg *LaunchConfig) checkBinary() error {
+	info, err := os.Stat(cfg.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return launchError("Path", err, "there is no plugin at %s: build it, or name another", cfg.Path)
+	case err != nil:
+		return launchError("Path", err, "cannot look at the plugin: %v", err)
+	case info.IsDir():
+		return launchError("Path", nil, "%s is a directory: name the plugin's binary", cfg.Path)
+	case info.Mode()&0o111 == 0:
+		return launchError("Path", fs.ErrPermission, "%s is not executable: chmod +x it", cfg.Path)
+	}
+	return nil
 }
 
-func (e *causedError) Error() string   { return e.err.Message }
-func (e *causedError) Unwrap() []error { return []error{e.err, e.cause} }
+// explain says what to do about a start that failed. says is what the plugin wrote on
+// its stderr.
+func (cfg *LaunchConfig) explain(err error, says string) error {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	text = instance.Printable(text) // it may quote the output of what is no plugin
+	switch {
+	case errors.Is(err, plugin.ErrChecksumsDoNotMatch):
+		return launchError("SHA256", err, "%s has another checksum than expected: the file was changed or is another version; it was not started", cfg.Path)
+	case strings.Contains(text, "incompatible API version"):
+		return launchError("Path", err, "%s speaks another version of the contract than this host (%d): build both from one version", cfg.Path, Handshake.ProtocolVersion)
+	case says != "":
+		return launchError("Path", err, "%s cannot start, or is not a go-plugin plugin for this contract; it says: %s", cfg.Path, says)
+	case strings.Contains(text, "Unrecognized remote plugin message"), strings.Contains(text, "parsing core protocol"), strings.Contains(text, "exited before"):
+		return launchError("Path", err, "%s is not a go-plugin plugin for this contract: it ended, or printed something else than the handshake (%s)", cfg.Path, text)
+	}
+	return launchError("Path", err, "%s", text)
+}
 
 // launchError says why a plugin cannot be reached. field is of LaunchConfig.
 func launchError(field string, cause error, format string, args ...any) error {
-	e := &Error{Code: CodeStart, Message: fmt.Sprintf(format, args...), Field: field}
-	if cause == nil {
-		return e
-	}
-	return &causedError{e, cause}
+	return &Error{Code: CodeStart, Message: fmt.Sprintf(format, args...), Field: field, cause: cause}
 }

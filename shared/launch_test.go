@@ -59,7 +59,7 @@ func TestLaunchSaysWhatIsWrongWithThePlugin(t *testing.T) {
 		"never gets ready":       {script(t, "exec sleep 1000"), []string{"did not get ready within 1s", "more time"}},
 		"another version":        {script(t, "echo '1|99|unix|/tmp/none|netrpc|'; exec sleep 1000"), []string{"another version of the contract", "build both"}},
 		"another core version":   {script(t, "echo '9|1|unix|/tmp/none|netrpc|'; exec sleep 1000"), []string{"version"}},
-		"another protocol":       {script(t, "echo '1|1|unix|/tmp/none|grpc|'; exec sleep 1000"), []string{"not over net/rpc"}},
+		"another protocol":       {script(t, "echo '1|1|unix|/tmp/none|grpc|'; exec sleep 1000"), []string{"unsupported plugin protocol"}},
 		"says where nobody is":   {script(t, "echo '1|1|unix|/tmp/none|netrpc|'; exec sleep 1000"), []string{"cannot start the plugin"}},
 		"has a broken handshake": {script(t, "echo '1|1|unix'; exec sleep 1000"), []string{"not a go-plugin plugin"}},
 	} {

@@ -2,10 +2,11 @@ package shared
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"sync"
+	"net"
 	"time"
 
 	"github.com/hashicorp/go-plugin"
@@ -22,57 +23,47 @@ type link struct {
 	conn     *muxconn.Conn
 	protocol *plugin.RPCClient
 	instance *instance.Instance // nil: the plugin is not ours to end
-	close    func() error       // end, once; the others wait for it
 }
 
-// newLink gets a Bash from the plugin at the other end of conn, unless ctx ends
-// before. The plugin's log goes to log. It closes conn where it fails.
-func newLink(ctx context.Context, conn *muxconn.Conn, log io.Writer) (*link, error) {
-	hangUp := func() { conn.Close() }
-	stop := context.AfterFunc(ctx, hangUp) // a plugin that a debugger holds does not answer
-	protocol, bash, err := dispense(conn, log)
-	if !stop() {
+// dial connects to a plugin, with TLS where config is not nil, and gets its Bash,
+// unless ctx ends before. The plugin's log goes to log.
+func dial(ctx context.Context, network, address string, config *tls.Config, log io.Writer) (*link, error) {
+	var dialer net.Dialer
+	socket, err := dialer.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	l := &link{conn: muxconn.Client(socket, config)}
+	hangUp := context.AfterFunc(ctx, func() { l.conn.Close() }) // a plugin that a debugger holds does not answer
+	err = l.dispense(log)
+	if !hangUp() {
 		err = ctx.Err()
 	}
 	if err != nil {
-		hangUp()
+		l.conn.Close()
 		return nil, err
 	}
-	l := &link{bash: bash, conn: conn, protocol: protocol}
-	l.close = sync.OnceValue(l.end)
 	return l, nil
 }
 
-func dispense(conn *muxconn.Conn, log io.Writer) (*plugin.RPCClient, Bash, error) {
-	protocol, err := plugin.NewRPCClient(conn, Plugins)
+func (l *link) dispense(log io.Writer) (err error) {
+	if l.protocol, err = plugin.NewRPCClient(l.conn, Plugins); err != nil {
+		return err
+	}
+	if err := l.protocol.SyncStreams(io.Discard, log); err != nil {
+		return err
+	}
+	bash, err := l.protocol.Dispense(PluginName)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	if err := protocol.SyncStreams(io.Discard, log); err != nil {
-		return nil, nil, err
-	}
-	bash, err := protocol.Dispense(PluginName)
-	if err != nil {
-		return nil, nil, err
-	}
-	return protocol, bash.(Bash), nil
+	l.bash = bash.(Bash)
+	return nil
 }
 
 // isGone reports whether no call can be made any more. The end of the connection
-// alone tells: it is also the end of a process.
+// tells that, whatever the reason: that of the plugin's process is one.
 func (l *link) isGone() bool { return isClosed(l.conn.Ended()) }
-
-// isOver reports whether nothing of the plugin is left.
-func (l *link) isOver() bool { return l.isGone() && isClosed(l.ended()) }
-
-// ended is closed when nothing of the plugin is left. The guardian, its second
-// process, ends the commands of one that was killed.
-func (l *link) ended() <-chan struct{} {
-	if l.instance == nil {
-		return l.conn.Ended()
-	}
-	return l.instance.Ended()
-}
 
 // bury ends a plugin that is gone or does not answer. It does not wait.
 func (l *link) bury() {
@@ -93,8 +84,7 @@ const (
 // returns nil, nothing is left.
 func (l *link) end() error {
 	answered, err := l.endCommands()
-	bound, cancel := context.WithTimeout(context.Background(), quitPatience+killPatience)
-	defer cancel()
+	begin := time.Now()
 	if answered {
 		late := time.AfterFunc(quitPatience, l.bury)
 		defer late.Stop()
@@ -103,13 +93,10 @@ func (l *link) end() error {
 	} else {
 		l.bury()
 	}
-	select {
-	case <-l.ended():
-		return err
-	case <-bound.Done():
-		l.instance.Abandon()
+	if l.instance != nil && !l.instance.AwaitEnd(quitPatience+killPatience-time.Since(begin)) {
 		return &Error{Code: CodeInternal, Message: fmt.Sprintf("the plugin (pid %d) or one of its commands could not be ended in time", l.pid)}
 	}
+	return err
 }
 
 // endCommands has the plugin end its commands, where it is ours to end. It reports
@@ -136,17 +123,6 @@ func isClosed(c <-chan struct{}) bool {
 	case <-c:
 		return true
 	default:
-		return false
-	}
-}
-
-func isClosedWithin(c <-chan struct{}, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-c:
-		return true
-	case <-timer.C:
 		return false
 	}
 }

@@ -4,22 +4,42 @@ import (
 	"context"
 	"io"
 	"net"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"bashplugin/shared/internal/muxconn"
 )
+
+// isClosedWithin waits for the end of a channel.
+func isClosedWithin(c <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-c:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
 
 func TestALinkThatIsNotMadeInTimeLeavesNoConnection(t *testing.T) {
 	t.Parallel()
-	here, there := net.Pipe()
-	defer there.Close()
-	conn := muxconn.Client(here, nil)
+	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	require.NoError(t, err)
+	defer listener.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := newLink(ctx, conn, io.Discard)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		conn, err := listener.Accept()
+		if assert.NoError(t, err) {
+			cancel()
+			_, _ = io.Copy(io.Discard, conn) // it never answers
+		}
+	}()
+	_, err = dial(ctx, "unix", listener.Addr().String(), nil, io.Discard)
 	require.ErrorIs(t, err, context.Canceled)
-	assert.True(t, isClosed(conn.Ended()))
+	assert.True(t, isClosedWithin(ended, guard))
 }

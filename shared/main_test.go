@@ -19,6 +19,10 @@ func TestMain(m *testing.M) {
 	if address := os.Getenv(faultServerEnv); address != "" {
 		runFaultServer(address)
 	}
+	if os.Getenv(otherPluginEnv) != "" {
+		serveOtherPlugin()
+		return
+	}
 	os.Exit(plugintest.Main(func(dir string) int {
 		pluginPath = filepath.Join(dir, "bash-plugin")
 		return m.Run()

@@ -3,16 +3,13 @@ package shared
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 
 	"github.com/hashicorp/go-plugin"
 
 	"bashplugin/shared/internal/instance"
-	"bashplugin/shared/internal/muxconn"
 )
 
 // ReattachName is the environment variable that makes Launch connect to a
@@ -58,7 +55,7 @@ func parseReattach(value string) (*Reattach, error) {
 func (cfg *LaunchConfig) attach(ctx context.Context, r *Reattach) (*link, error) {
 	attempt, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
 	defer cancel()
-	l, err := r.connect(attempt)
+	l, err := dial(attempt, r.Network, r.Addr, nil, io.Discard) // its log is on its stderr
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -74,15 +71,6 @@ func (cfg *LaunchConfig) attach(ctx context.Context, r *Reattach) (*link, error)
 	l.bash, l.pid = inDir{c, cfg.Dir}, r.PID
 	cfg.Logger.Info("connected to a plugin that runs already", "pid", r.PID)
 	return l, nil
-}
-
-func (r *Reattach) connect(ctx context.Context) (*link, error) {
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, r.Network, r.Addr)
-	if err != nil {
-		return nil, err
-	}
-	return newLink(ctx, muxconn.Client(conn, nil), io.Discard) // its log is on its stderr
 }
 
 // inDir is a Bash whose own directory is another one than the host's.
@@ -101,9 +89,6 @@ func (b inDir) Execute(ctx context.Context, req ExecuteRequest) (*Result, error)
 
 // String is the value for the environment.
 func (r Reattach) String() string {
-	text, err := json.Marshal(r)
-	if err != nil {
-		return fmt.Sprint(err)
-	}
+	text, _ := json.Marshal(r) // strings and numbers
 	return string(text)
 }

@@ -1,6 +1,7 @@
 package shared
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/tls"
 	"errors"
@@ -28,9 +29,10 @@ func Serve(p *Plugin) error {
 	if os.Getenv(Handshake.MagicCookieKey) != Handshake.MagicCookieValue {
 		return errors.New("a plugin is started by its host, with hashicorp/go-plugin")
 	}
-	listener, err := listen()
+	dir := cmp.Or(os.Getenv(plugin.EnvUnixSocketDir), os.TempDir())
+	listener, err := net.Listen("unix", filepath.Join(dir, "plugin"+rand.Text()[:8]))
 	if err != nil {
-		return err
+		return fmt.Errorf("cannot make a socket: %w", err)
 	}
 	defer listener.Close()
 	config, cert, err := mutualTLS(os.Getenv("PLUGIN_CLIENT_CERT"))
@@ -71,17 +73,4 @@ func accept(listener net.Listener, config *tls.Config, server *plugin.RPCServer)
 		}
 		go server.ServeConn(muxconn.Server(conn, config))
 	}
-}
-
-// listen makes a socket where go-plugin would.
-func listen() (net.Listener, error) {
-	dir := os.Getenv(plugin.EnvUnixSocketDir)
-	if dir == "" {
-		dir = os.TempDir()
-	}
-	listener, err := net.Listen("unix", filepath.Join(dir, "plugin"+rand.Text()[:8]))
-	if err != nil {
-		return nil, fmt.Errorf("cannot make a socket: %w", err)
-	}
-	return listener, nil
 }

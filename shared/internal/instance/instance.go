@@ -5,8 +5,12 @@ package instance
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
+	"fmt"
 	"net"
+	"os/exec"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -15,75 +19,87 @@ import (
 
 // Config says what to start.
 type Config struct {
-	Path      string // of the plugin's binary, absolute
-	SHA256    []byte // its checksum, verified before the start; nil: none
+	Path      string // of the plugin's binary
 	Args, Env []string
+	SHA256    []byte // of the binary, verified before the start; nil: none
 
 	Handshake plugin.HandshakeConfig
 	Plugins   plugin.PluginSet
 
-	Logger hclog.Logger // gets the plugin's log
+	Log *Log // gets what the plugin writes on its stderr
 }
 
 // Instance is a plugin process that is ready for connections.
 type Instance struct {
+	PID  int
 	Addr net.Addr    // where it serves
 	TLS  *tls.Config // lets the two sides of a connection know each other
+	Kill func()      // kills the process group, unless the process has ended
 
-	process *process
+	client *plugin.Client
 }
 
-// endPatience is how long a failed start waits for the end of what it started.
-const endPatience = 500 * time.Millisecond
+// lastPatience is how long a failed start waits for what the process says before
+// its end.
+const lastPatience = 500 * time.Millisecond
 
-// Start starts the plugin and returns when it is ready. It returns an *Error, or
-// ctx.Err() where ctx ends before. ctx means nothing to an Instance once it has
-// been returned.
+// Start starts the plugin and returns when it is ready, or when ctx ends. ctx means
+// nothing to an Instance that has been returned. A failed start kills the process
+// group.
 func Start(ctx context.Context, cfg Config) (*Instance, error) {
-	if err := cfg.check(); err != nil {
-		return nil, err
-	}
-	p := newProcess(cfg)
+	life, kill := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(life, cfg.Path, cfg.Args...)
+	cmd.Env = cfg.Env
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal's Ctrl-C is for the host
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	config := &plugin.ClientConfig{
 		HandshakeConfig:  cfg.Handshake,
 		Plugins:          cfg.Plugins,
-		RunnerFunc:       p.runner,
+		Cmd:              cmd,
 		SkipHostEnv:      true, // cfg.Env is all
 		AutoMTLS:         true,
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolNetRPC},
-		Logger:           hclog.NewNullLogger(), // go-plugin has nothing to add to the errors
-		StartTimeout:     time.Hour,             // ctx decides
+		StartTimeout:     time.Hour, // ctx decides
+		Stderr:           cfg.Log,
+		Logger:           hclog.New(&hclog.LoggerOptions{Level: hclog.Off}), // or go-plugin parses stderr too, and some JSON makes it panic
 	}
-	var addr net.Addr
+	if cfg.SHA256 != nil {
+		config.SecureConfig = &plugin.SecureConfig{Checksum: cfg.SHA256, Hash: sha256.New()}
+	}
+	i := &Instance{Kill: kill, client: plugin.NewClient(config)}
 	started := make(chan error, 1)
 	go func() {
-		var err error
-		addr, err = plugin.NewClient(config).Start()
+		addr, err := i.client.Start()
+		i.Addr = addr
 		started <- err
 	}()
 	select {
 	case err := <-started:
 		if err == nil {
-			return &Instance{Addr: addr, TLS: config.TLSConfig, process: p}, nil
+			i.PID, i.TLS = cmd.Process.Pid, config.TLSConfig
+			return i, nil
 		}
-		p.end()
-		return nil, cfg.explain(err, p.log.Says())
+		kill()
+		if cmd.Process != nil {
+			i.AwaitEnd(lastPatience)
+		}
+		return nil, fmt.Errorf("cannot start the plugin %s: %w", cfg.Path, err)
 	case <-ctx.Done():
-		p.end()
+		kill()
 		return nil, ctx.Err()
 	}
 }
 
-// PID returns the pid of the process.
-func (i *Instance) PID() int { return i.process.cmd.Process.Pid }
+// HasEnded reports whether the process has ended and no other holds its stdout or
+// stderr, as a plugin's guardian does while it clears up.
+func (i *Instance) HasEnded() bool { return i.client.Exited() }
 
-// Kill kills the process and its process group.
-func (i *Instance) Kill() { i.process.kill() }
-
-// Ended is closed once the process has ended and no other holds its stdout or
-// stderr. A plugin has a helper hold one of the two for as long as it clears up.
-func (i *Instance) Ended() <-chan struct{} { return i.process.ended }
-
-// Abandon kills the process group and stops waiting for other processes that hold
-// its stdout or stderr: Ended is closed soon.
-func (i *Instance) Abandon() { i.process.abandon() }
+// AwaitEnd waits for that, and reports false where it takes longer than d.
+func (i *Instance) AwaitEnd(d time.Duration) bool {
+	for begin := time.Now(); !i.HasEnded(); time.Sleep(time.Millisecond) { // go-plugin tells only when asked
+		if time.Since(begin) > d {
+			return false
+		}
+	}
+	return true
+}

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"maps"
@@ -22,10 +23,9 @@ const maxLine = 64 << 10
 type Log struct {
 	logger hclog.Logger
 
-	mu       sync.Mutex // guards what follows
-	line     []byte     // the one that has begun
-	says     string     // the first line of text
-	panicked bool       // what follows is a stack trace
+	mu   sync.Mutex // guards what follows
+	line []byte     // the one that has begun
+	says string     // the first line of text
 }
 
 // NewLog returns a Log for logger.
@@ -50,17 +50,8 @@ func (l *Log) logLocked(line []byte) {
 		l.logger.Log(e.level, e.message, e.args...)
 		return
 	}
-	text := string(line)
-	if l.says == "" {
-		l.says = Printable(text)
-	}
-	if strings.HasPrefix(text, "panic: ") || strings.HasPrefix(text, "fatal error: ") {
-		l.panicked = true
-	}
-	switch {
-	case l.panicked:
-		l.logger.Error(text)
-	case text != "":
+	if text := string(line); text != "" {
+		l.says = cmp.Or(l.says, Printable(text))
 		l.logger.Debug(text)
 	}
 }

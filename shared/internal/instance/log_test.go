@@ -42,24 +42,15 @@ func TestLog(t *testing.T) {
 		`{"@message":"a","@level":"info"} {}`:             `[DEBUG] {"@message":"a","@level":"info"} {}`,
 		`{"@message":"a","@level":"info"`:                 `[DEBUG] {"@message":"a","@level":"info"`,
 		`{"@message":"a","@level":"info","@timestamp":5}`: `[INFO]  a`,
-		`null`:         `[DEBUG] null`,
-		`{`:            `[DEBUG] {`,
-		`[1]`:          `[DEBUG] [1]`,
-		`panic: broke`: `[ERROR] panic: broke`,
+		`null`: `[DEBUG] null`,
+		`{`:    `[DEBUG] {`,
+		`[1]`:  `[DEBUG] [1]`,
 	} {
 		for _, size := range []int{1, 3, 1 << 20} {
 			got, _ := logged(t, line+"\n", size)
 			assert.Equal(t, []string{want}, got)
 		}
 	}
-}
-
-func TestLogOfAPanicIsAllErrors(t *testing.T) {
-	t.Parallel()
-	got, says := logged(t, "\nfatal error: all goroutines are asleep\n\ngoroutine 1:\n\tmain.main()\n", 5)
-	assert.Equal(t, []string{"[ERROR] fatal error: all goroutines are asleep", "[ERROR]", "[ERROR] goroutine 1:", "[ERROR] \tmain.main()"},
-		strings.Split(strings.ReplaceAll(strings.Join(got, "\n"), "[ERROR] \n", "[ERROR]\n"), "\n"))
-	assert.Equal(t, "fatal error: all goroutines are asleep", says)
 }
 
 // What a plugin says is its first line for people, as a message may quote it.
