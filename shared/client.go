@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"net/rpc"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -33,6 +34,7 @@ type client struct {
 	conn    *rpc.Client
 	next    atomic.Uint64 // number of the last call
 	stopped func() bool   // reports whether the plugin's process is stopped; nil: unknown
+	dir     string        // where commands run; "": in the plugin's directory
 	held    bool          // the plugin may be under a debugger: an answer may take any time
 }
 
@@ -62,6 +64,9 @@ func (c *client) Execute(ctx context.Context, req ExecuteRequest) (*Result, erro
 	started := time.Now()
 	args := executeArgs{Call: c.next.Add(1), Request: req, Stdout: req.Stdout != nil, Stderr: req.Stderr != nil, Over: ctx.Err() != nil}
 	args.Request.Stdout, args.Request.Stderr = nil, nil
+	if c.dir != "" && !filepath.IsAbs(req.Dir) {
+		args.Request.Dir = filepath.Join(c.dir, req.Dir)
+	}
 	args.Request.Env = slices.Clone(req.Env) // the caller's own once this has returned
 	live := receiveLive(c.broker, req.Stdout, req.Stderr)
 	if live != nil {

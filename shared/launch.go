@@ -78,7 +78,7 @@ func (cfg *LaunchConfig) start(ctx context.Context, log *instance.Log) (*link, e
 		return nil, fmt.Errorf("cannot start the plugin %s: %w", cfg.Path, err)
 	}
 	l.instance, l.pid = process, process.PID
-	l.bash.(*client).stopped = func() bool { return instance.IsStopped(l.pid) }
+	l.bash.stopped = func() bool { return instance.IsStopped(l.pid) }
 	return l, nil
 }
 

@@ -18,7 +18,7 @@ import (
 // link is a connection to a plugin, and the plugin's process where that is ours to
 // end. Each way to reach a plugin makes one: launch and attach.
 type link struct {
-	bash     Bash
+	bash     *client
 	pid      int // of the plugin
 	conn     *muxconn.Conn
 	protocol *plugin.RPCClient
@@ -33,7 +33,10 @@ func dial(ctx context.Context, network, address string, config *tls.Config, log 
 	if err != nil {
 		return nil, err
 	}
-	l := &link{conn: muxconn.Client(socket, config)}
+	if config != nil {
+		socket = tls.Client(socket, config)
+	}
+	l := &link{conn: muxconn.New(socket)}
 	hangUp := context.AfterFunc(ctx, func() { l.conn.Close() }) // a plugin that a debugger holds does not answer
 	err = l.dispense(log)
 	if !hangUp() {
@@ -57,7 +60,7 @@ func (l *link) dispense(log io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	l.bash = bash.(Bash)
+	l.bash = bash.(*client)
 	return nil
 }
 
@@ -106,7 +109,7 @@ func (l *link) endCommands() (answered bool, err error) {
 		return false, nil
 	}
 	done := make(chan error, 1)
-	go func() { done <- l.bash.(*client).close(context.Background()) }()
+	go func() { done <- l.bash.close(context.Background()) }()
 	select {
 	case err = <-done:
 		if errors.Is(err, ErrCrashed) {

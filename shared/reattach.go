@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/hashicorp/go-plugin"
 
@@ -65,26 +64,10 @@ func (cfg *LaunchConfig) attach(ctx context.Context, r *Reattach) (*link, error)
 	default:
 		return nil, launchError("", err, "no plugin serves where %s says (%v): start bash-plugin -debug again and use the line that it prints, or unset the variable", ReattachName, err)
 	}
-	c := l.bash.(*client)
-	c.held = true
-	c.stopped = func() bool { return instance.IsStopped(r.PID) }
-	l.bash, l.pid = inDir{c, cfg.Dir}, r.PID
+	l.pid, l.bash.held, l.bash.dir = r.PID, true, cfg.Dir
+	l.bash.stopped = func() bool { return instance.IsStopped(r.PID) }
 	cfg.Logger.Info("connected to a plugin that runs already", "pid", r.PID)
 	return l, nil
-}
-
-// inDir is a Bash whose own directory is another one than the host's.
-type inDir struct {
-	Bash
-	dir string
-}
-
-// Execute implements Bash.
-func (b inDir) Execute(ctx context.Context, req ExecuteRequest) (*Result, error) {
-	if !filepath.IsAbs(req.Dir) {
-		req.Dir = filepath.Join(b.dir, req.Dir)
-	}
-	return b.Bash.Execute(ctx, req)
 }
 
 // String is the value for the environment.

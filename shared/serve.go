@@ -48,11 +48,8 @@ func Serve(p *Plugin) error {
 	server := &plugin.RPCServer{
 		Plugins: plugin.PluginSet{PluginName: p},
 		Stdout:  io.MultiReader(), // nothing
-		Stderr:  io.MultiReader(),
+		Stderr:  cmp.Or(p.Log, io.MultiReader()),
 		DoneCh:  quit,
-	}
-	if p.Log != nil {
-		server.Stderr = p.Log
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- accept(listener, config, server) }()
@@ -71,6 +68,9 @@ func accept(listener net.Listener, config *tls.Config, server *plugin.RPCServer)
 		if err != nil {
 			return fmt.Errorf("cannot accept a connection: %w", err)
 		}
-		go server.ServeConn(muxconn.Server(conn, config))
+		if config != nil {
+			conn = tls.Server(conn, config)
+		}
+		go server.ServeConn(muxconn.New(conn))
 	}
 }

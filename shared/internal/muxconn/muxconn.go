@@ -13,7 +13,6 @@
 package muxconn
 
 import (
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -37,22 +36,8 @@ type Conn struct {
 	pongs   []byte     // answers to pings, for Read
 }
 
-// Client makes a Conn of the side that has dialed conn, with TLS where config is
-// not nil.
-func Client(conn net.Conn, config *tls.Config) *Conn {
-	if config != nil {
-		conn = tls.Client(conn, config)
-	}
-	return &Conn{Conn: conn, ended: make(chan struct{})}
-}
-
-// Server makes a Conn of the side that has accepted conn.
-func Server(conn net.Conn, config *tls.Config) *Conn {
-	if config != nil {
-		conn = tls.Server(conn, config)
-	}
-	return &Conn{Conn: conn, ended: make(chan struct{})}
-}
+// New makes a Conn of a connection, which may be one of TLS.
+func New(conn net.Conn) *Conn { return &Conn{Conn: conn, ended: make(chan struct{})} }
 
 // Ended is closed when the connection has ended, from whichever side.
 func (c *Conn) Ended() <-chan struct{} { return c.ended }

@@ -10,7 +10,18 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
+	"slices"
 )
+
+// Race reports whether the tests, and the programs that Build builds, have the race
+// detector.
+var Race = hasRace()
+
+func hasRace() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
 
 // Build builds bash-plugin and host-example into dir, with the race detector
 // where the tests have it.
