@@ -43,10 +43,11 @@ func (cfg *LaunchConfig) launch(ctx context.Context) (*link, error) {
 	if err := cfg.checkBinary(); err != nil {
 		return nil, err
 	}
-	log := instance.NewLog(cfg.Logger.Named(filepath.Base(cfg.Path)))
+	logger := cfg.Logger.Named(filepath.Base(cfg.Path))
+	stderr := instance.NewLog(logger)
 	start, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
 	defer cancel()
-	l, err := cfg.start(start, log)
+	l, err := cfg.start(start, stderr, instance.NewLog(logger))
 	switch {
 	case err == nil:
 		cfg.Logger.Debug("started the plugin", "path", cfg.Path, "pid", l.pid)
@@ -56,10 +57,10 @@ func (cfg *LaunchConfig) launch(ctx context.Context) (*link, error) {
 	case start.Err() != nil:
 		return nil, launchError("StartTimeout", err, "%s did not get ready within %v: it is not a plugin, or the machine is overloaded and the plugin needs more time", cfg.Path, cfg.StartTimeout)
 	}
-	return nil, cfg.explain(err, log.Says())
+	return nil, cfg.explain(err, stderr.Says())
 }
 
-func (cfg *LaunchConfig) start(ctx context.Context, log *instance.Log) (*link, error) {
+func (cfg *LaunchConfig) start(ctx context.Context, stderr, log *instance.Log) (*link, error) {
 	process, err := instance.Start(ctx, instance.Config{
 		Path:      cfg.Path,
 		SHA256:    cfg.SHA256,
@@ -67,7 +68,7 @@ func (cfg *LaunchConfig) start(ctx context.Context, log *instance.Log) (*link, e
 		Env:       cfg.env(),
 		Handshake: Handshake,
 		Plugins:   Plugins,
-		Log:       log,
+		Stderr:    stderr,
 	})
 	if err != nil {
 		return nil, err

@@ -37,13 +37,13 @@ func dial(ctx context.Context, network, address string, config *tls.Config, log 
 		socket = tls.Client(socket, config)
 	}
 	l := &link{conn: muxconn.New(socket)}
-	hangUp := context.AfterFunc(ctx, func() { l.conn.Close() }) // a plugin that a debugger holds does not answer
+	stop := context.AfterFunc(ctx, l.hangUp) // a plugin that a debugger holds does not answer
 	err = l.dispense(log)
-	if !hangUp() {
+	if !stop() {
 		err = ctx.Err()
 	}
 	if err != nil {
-		l.conn.Close()
+		l.hangUp()
 		return nil, err
 	}
 	return l, nil
@@ -64,6 +64,8 @@ func (l *link) dispense(log io.Writer) (err error) {
 	return nil
 }
 
+func (l *link) hangUp() { _ = l.conn.Close() }
+
 // isGone reports whether no call can be made any more. The end of the connection
 // tells that, whatever the reason: that of the plugin's process is one.
 func (l *link) isGone() bool { return isClosed(l.conn.Ended()) }
@@ -73,7 +75,7 @@ func (l *link) bury() {
 	if l.instance != nil {
 		l.instance.Kill()
 	}
-	l.conn.Close()
+	l.hangUp()
 }
 
 // Bounds of Close, which add up to less than 5 s.
@@ -92,7 +94,7 @@ func (l *link) end() error {
 		late := time.AfterFunc(quitPatience, l.bury)
 		defer late.Stop()
 		_ = l.protocol.Close() // the plugin quits
-		l.conn.Close()
+		l.hangUp()
 	} else {
 		l.bury()
 	}

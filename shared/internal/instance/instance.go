@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"net"
 	"os/exec"
 	"syscall"
@@ -26,7 +27,7 @@ type Config struct {
 	Handshake plugin.HandshakeConfig
 	Plugins   plugin.PluginSet
 
-	Log *Log // gets what the plugin writes on its stderr
+	Stderr io.Writer // gets what the plugin writes there
 }
 
 // Instance is a plugin process that is ready for connections.
@@ -60,7 +61,7 @@ func Start(ctx context.Context, cfg Config) (*Instance, error) {
 		AutoMTLS:         true,
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolNetRPC},
 		StartTimeout:     time.Hour, // ctx decides
-		Stderr:           cfg.Log,
+		Stderr:           cfg.Stderr,
 		Logger:           hclog.New(&hclog.LoggerOptions{Level: hclog.Off}), // or go-plugin parses stderr too, and some JSON makes it panic
 	}
 	if cfg.SHA256 != nil {

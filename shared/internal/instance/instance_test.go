@@ -38,7 +38,7 @@ func config(t *testing.T, script string) Config {
 		Env:       os.Environ(),
 		Handshake: plugin.HandshakeConfig{ProtocolVersion: 1},
 		Plugins:   plugin.PluginSet{},
-		Log:       NewLog(hclog.NewNullLogger()),
+		Stderr:    NewLog(hclog.NewNullLogger()),
 	}
 }
 
@@ -190,7 +190,7 @@ func TestStderrIsLogged(t *testing.T) {
 	t.Parallel()
 	log := new(buffer)
 	cfg := config(t, `echo '{"@message":5}' >&2; echo '{"@level":"info","@message":"up"}' >&2; `+handshake+`; printf last >&2`)
-	cfg.Log = NewLog(hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Trace, DisableTime: true}))
+	cfg.Stderr = NewLog(hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Trace, DisableTime: true}))
 	i, err := Start(t.Context(), cfg)
 	require.NoError(t, err)
 	require.True(t, i.AwaitEnd(hang))
