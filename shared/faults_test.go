@@ -203,6 +203,7 @@ func TestFaultOfThePluginAndItsGuardian(t *testing.T) {
 	require.NoError(t, unix.Kill(guardian, unix.SIGKILL))
 	require.NoError(t, unix.Kill(plugin, unix.SIGKILL))
 	awaitDeath(t, plugin, guardian)
+	eventually(t, "the client knows", func() bool { return bash.PluginPID() == 0 })
 	assert.Equal(t, "back\n", run(t, bash, "echo back").Stdout.Content)
 	_, err := bash.Check(t.Context(), shared.CheckRequest{PID: job})
 	requireCode(t, err, shared.ErrNotFound)

@@ -3,6 +3,7 @@ package shared
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // Client is a Bash that runs in a plugin process of its own. When the plugin
@@ -61,13 +62,21 @@ func (c *Client) link(ctx context.Context) (*link, error) {
 	return l, nil
 }
 
+// patientLink is link for a context that may be over: the plugin accounts for that,
+// if it starts in time.
+func (c *Client) patientLink(ctx context.Context) (*link, error) {
+	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(cancelPatience, cancel) })()
+	l, err := c.link(patient)
+	if patient.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return l, err
+}
+
 // takeTurn waits for what a Client guards with its turn.
 func (c *Client) takeTurn(ctx context.Context) error {
-	select {
-	case c.turn <- struct{}{}: // also where ctx is over: the plugin accounts for that
-		return nil
-	default:
-	}
 	select {
 	case c.turn <- struct{}{}:
 		return nil
@@ -90,7 +99,7 @@ func errClientClosed() error {
 // do makes a call about a job (0: none yet), on a fresh plugin where there is
 // none.
 func (c *Client) do(ctx context.Context, pid int, call func(Bash) (*Result, error)) (*Result, error) {
-	l, err := c.link(ctx)
+	l, err := c.patientLink(ctx)
 	if err != nil {
 		return nil, err
 	}
