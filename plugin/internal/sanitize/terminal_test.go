@@ -1,4 +1,4 @@
-package output
+package sanitize
 
 import (
 	"bytes"
@@ -217,7 +217,7 @@ func TestALineIsWhatATerminalShows(t *testing.T) {
 		var raw string
 		var want terminal
 		var b bytes.Buffer
-		z := NewSanitizer(&b)
+		z := New(&b)
 		for range random.IntN(24) {
 			next := randomStep(random)
 			raw += next.raw
@@ -229,6 +229,6 @@ func TestALineIsWhatATerminalShows(t *testing.T) {
 		}
 		_ = z.Close()
 		require.Equal(t, want.String(), b.String(), "%q", raw)
-		require.Equal(t, want.String()+"\n", Sanitize(raw+"\n"), "%q", raw)
+		require.Equal(t, want.String()+"\n", String(raw+"\n"), "%q", raw)
 	}
 }

@@ -1,4 +1,4 @@
-package output
+package sanitize
 
 import (
 	"bytes"
@@ -35,7 +35,7 @@ func BenchmarkSanitizer(b *testing.B) {
 				}
 			})
 		}
-		z := NewSanitizer(discard{})
+		z := New(discard{})
 		run("sanitizer", func() {
 			for chunk := range slices.Chunk(in.raw, 64<<10) {
 				_, _ = z.Write(chunk)

@@ -1,7 +1,6 @@
-package output
+package sanitize
 
 import (
-	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"unicode/utf8"
@@ -78,7 +77,7 @@ func dirty(x uint64) uint64 {
 // and has neither newlines nor tabs.
 func printablePrefix(p []byte) int {
 	for i := 0; ; {
-		i += printableASCII(p[i:])
+		i += asciiPrefix(p[i:])
 		n := cleanRunes(p[i:])
 		if n == 0 {
 			return i
@@ -87,7 +86,8 @@ func printablePrefix(p []byte) int {
 	}
 }
 
-func printableASCII(p []byte) int {
+// asciiPrefix looks at the ASCII part only.
+func asciiPrefix(p []byte) int {
 	i := 0
 	for ; len(p)-i >= 8; i += 8 {
 		x := binary.LittleEndian.Uint64(p[i:])
@@ -99,30 +99,6 @@ func printableASCII(p []byte) int {
 		i++
 	}
 	return i
-}
-
-// same returns how many of the bytes that p begins with are the same.
-func same(p []byte) int {
-	n, all := 1, uint64(p[0])*ones
-	for len(p)-n >= 8 && binary.LittleEndian.Uint64(p[n:]) == all {
-		n += 8
-	}
-	for n < len(p) && p[n] == p[0] {
-		n++
-	}
-	return n
-}
-
-// lastNewline is bytes.LastIndexByte, which looks at one byte at a time.
-func lastNewline(p []byte) int {
-	n := len(p)
-	for ; n >= 8; n -= 8 {
-		x := binary.LittleEndian.Uint64(p[n-8:]) ^ '\n'*ones
-		if found := ^((x&^highs + 0x7f*ones) | x) & highs; found != 0 {
-			return n - 1 - bits.LeadingZeros64(found)/8
-		}
-	}
-	return bytes.LastIndexByte(p[:n], '\n')
 }
 
 // first returns the index of the first byte that is marked.
@@ -200,4 +176,23 @@ func runeLen(p []byte) (n int, ok bool) {
 		low, high = 0x80, 0xbf
 	}
 	return size, true
+}
+
+// maxInvalid bounds what invalidPrefix looks at.
+const maxInvalid = 1 << 10
+
+// invalidPrefix returns the length of the invalid text that p, which begins with
+// it, begins with, and how many replacements stand for it. A control sequence
+// or a rune that is not complete is none.
+func invalidPrefix(p []byte) (n, count int) {
+	p = p[:min(len(p), maxInvalid)]
+	for n < len(p) && p[n] >= utf8.RuneSelf && p[n] != rawCSI {
+		size, ok := runeLen(p[n:])
+		if ok {
+			break
+		}
+		n += size
+		count++
+	}
+	return n, count
 }

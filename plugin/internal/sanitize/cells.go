@@ -1,0 +1,197 @@
+package sanitize
+
+import (
+	"slices"
+	"unicode/utf8"
+)
+
+const (
+	tabStop = 8
+
+	// maxColumn bounds how far past the end of the line the cursor moves, and how
+	// many cells are inserted at a time.
+	maxColumn = 1 << 10
+)
+
+// cell is what one column of an edited line shows.
+type cell struct {
+	r    rune  // or one of the following
+	mark int32 // its last mark; 0: it has none
+}
+
+const (
+	blank = rune(-1) // nothing was written here: a space, unless nothing follows
+	wide  = rune(0)  // the rune or tab to the left goes on here
+)
+
+// toCells makes cells of a plain line.
+func (l *line) toCells() {
+	if l.edited {
+		return
+	}
+	l.edited = true
+	text := l.buf[l.start:]
+	l.buf = l.buf[:l.start] // finishCells may add what was read from text before
+	for len(text) > 0 {
+		n := printablePrefix(text)
+		l.print(text[:n])
+		if text = text[n:]; len(text) > 0 {
+			l.tab()
+			text = text[1:]
+		}
+	}
+}
+
+// print writes printable text at the cursor of an edited line.
+func (l *line) print(p []byte) {
+	for len(p) > 0 {
+		if n := asciiPrefix(p); n > 0 {
+			cells := l.take(1, n)
+			for i := range cells {
+				cells[i] = cell{r: rune(p[i])}
+			}
+			p = p[len(cells):]
+			continue
+		}
+		r, size := utf8.DecodeRune(p)
+		l.put(r, width(r, p[:size]))
+		p = p[size:]
+	}
+}
+
+// put writes one rune at the cursor.
+func (l *line) put(r rune, columns int) {
+	if columns == 0 {
+		l.putMark(r)
+		return
+	}
+	cells := l.take(columns, columns)
+	clear(cells) // to wide
+	cells[0].r = r
+}
+
+// tab is text at the end of the line and a move before it.
+func (l *line) tab() {
+	if !l.edited {
+		l.add([]byte{'\t'})
+		return
+	}
+	columns := tabStop - l.column%tabStop
+	if l.column == len(l.cells) {
+		l.put('\t', columns)
+	} else {
+		l.moveTo(l.column + columns)
+	}
+}
+
+// take moves the cursor behind the next cells, at least and at most so many,
+// and returns them to be written to.
+func (l *line) take(least, most int) []cell {
+	if l.column+least > maxLine {
+		front := maxLine / 2
+		l.finishCells(l.first(front))
+	}
+	from := l.column
+	l.pad(from)
+	l.column = min(from+most, maxLine)
+	l.split(from)
+	l.split(l.column)
+	if l.column > len(l.cells) {
+		l.cells = slices.Grow(l.cells, l.column-len(l.cells))[:l.column]
+	}
+	return l.cells[from:l.column]
+}
+
+// pad makes the line at least n columns long.
+func (l *line) pad(n int) {
+	for len(l.cells) < n {
+		l.cells = append(l.cells, cell{r: blank})
+	}
+}
+
+// first returns the column in which the rune or tab begins that is at a column.
+func (l *line) first(column int) int {
+	for l.cells[column].r == wide {
+		column--
+	}
+	return column
+}
+
+// split makes spaces of a rune or tab that goes on at a column.
+func (l *line) split(column int) {
+	if column >= len(l.cells) || l.cells[column].r != wide {
+		return
+	}
+	i := l.first(column)
+	for l.cells[i] = (cell{r: ' '}); i+1 < len(l.cells) && l.cells[i+1].r == wide; i++ {
+		l.cells[i+1].r = ' '
+	}
+}
+
+// move moves the cursor by columns.
+func (l *line) move(by int) {
+	if l.isEmpty() && by < 0 {
+		return
+	}
+	l.toCells()
+	l.moveTo(l.column + by)
+}
+
+// moveTo moves the cursor to a column, but not far past the end.
+func (l *line) moveTo(column int) {
+	if l.isEmpty() && column <= 0 {
+		return
+	}
+	l.toCells()
+	if l.column = max(column, 0); l.column > len(l.cells) {
+		l.column = max(len(l.cells), min(l.column, maxColumn))
+	}
+	l.settle()
+}
+
+// settle makes a line plain again of which nothing is left.
+func (l *line) settle() {
+	if len(l.cells) == 0 && l.column == 0 {
+		l.edited = false
+	}
+}
+
+// isEmpty reports whether a line is plain and has no text.
+func (l *line) isEmpty() bool { return !l.edited && l.start == len(l.buf) }
+
+// finishCells finishes the first n cells.
+func (l *line) finishCells(n int) {
+	l.buf = l.appendCells(l.buf, l.cells[:n])
+	l.start = len(l.buf)
+	l.cells = l.cells[:copy(l.cells, l.cells[n:])]
+	l.column = max(l.column-n, 0)
+}
+
+// trimBlanks cuts off the end where nothing was written.
+func trimBlanks(cells []cell) []cell {
+	for len(cells) > 0 && cells[len(cells)-1].r == blank {
+		cells = cells[:len(cells)-1]
+	}
+	return cells
+}
+
+// appendCells appends the text of cells to dst.
+func (l *line) appendCells(dst []byte, cells []cell) []byte {
+	dst = slices.Grow(dst, len(cells))
+	for _, c := range cells {
+		switch {
+		case c.r == wide:
+			continue
+		case c.r == blank:
+			dst = append(dst, ' ')
+		case c.r < utf8.RuneSelf:
+			dst = append(dst, byte(c.r))
+		default:
+			dst = utf8.AppendRune(dst, c.r)
+		}
+		if c.mark != 0 {
+			dst = appendMarks(dst, l.marks, c.mark)
+		}
+	}
+	return dst
+}

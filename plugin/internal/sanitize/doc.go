@@ -1,0 +1,27 @@
+// Package sanitize turns what a program writes to a terminal into the plain
+// text that the terminal would show in the end, as a stream.
+//
+// Raw bytes take this way:
+//
+//	Sanitizer.Write ─► ground: text() ──► line: text is added, or put into cells ─► writer
+//	                     │    ▲                ▲
+//	                     ▼    │                │ edits
+//	                   escape: escaped() ──────┘
+//
+// sanitize.go reads ground, escape.go escape sequences, line.go keeps the line
+// that is being written, cells.go and edit.go change it once it is edited.
+// scan.go and width.go look at bytes and runes.
+//
+// The result has printable text, newlines and tabs only, and is valid UTF-8:
+//
+//   - Escape sequences, control bytes and DEL go. So do C1 controls that are
+//     encoded in UTF-8 (U+0080 to U+009F), with the sequences that they begin.
+//   - Of the bytes that are not UTF-8, 0x9b begins a control sequence; every
+//     other one becomes U+FFFD.
+//   - CRLF is LF. CR, backspace, tab, and the control sequences that erase, insert,
+//     delete or move within the line do what they do on a terminal.
+//   - A sequence that never ends is given up after 4 KiB, and a string (a title,
+//     for one) at the end of the line.
+//
+// Where the chunks end never changes the result.
+package sanitize

@@ -1,0 +1,144 @@
+package sanitize
+
+import (
+	"bytes"
+	"io"
+	"unicode/utf8"
+)
+
+const (
+	// maxLine bounds the line being written: in bytes while it is plain, in
+	// columns once it is edited. The front half of a longer one is finished and
+	// cannot be edited any more; columns count from behind it then.
+	maxLine = 64 << 10
+
+	handOver = 16 << 10 // finished text is handed on once there is this much, or at the end of a Write
+	uncopied = 2 << 10  // lines of at least this much clean text are handed on as they came
+	retained = 32 << 10 // a larger buffer is given up when the line in it is short
+)
+
+// line is the line being written, in one of two states:
+//
+//	          CR, BS, a tab or text that is not at the end, EL, CHA, …
+//	plain ─────────────────────────────────────────────────────────────► edited
+//	  ▲                                                                    │
+//	  └────────────────────────────────────────────────────────────────────┘
+//	                     LF, or nothing is left of the line
+//
+// A plain line is bytes at the end of buf; nobody knows what columns they have.
+// An edited one is cells with a cursor.
+type line struct {
+	w     io.Writer
+	buf   []byte // finished text and, from start on, the plain line
+	start int
+
+	edited bool
+	cells  []cell // one for each column
+	column int    // of the cursor, which may be past the end
+	marks  []mark // of all cells
+	view   []byte // what shown has returned of an edited line
+}
+
+// add adds clean text, which may have newlines and tabs, to a plain line.
+func (l *line) add(p []byte) {
+	if n := bytes.LastIndexByte(p, '\n') + 1; n >= uncopied {
+		l.start = len(l.buf)
+		l.flush()
+		_, _ = l.w.Write(p[:n])
+		p = p[n:]
+	} else if n > 0 {
+		l.buf = append(l.buf, p[:n]...)
+		l.start = len(l.buf)
+		p = p[n:]
+	}
+	for len(p) > 0 {
+		n := cutRune(p, handOver)
+		l.buf = append(l.buf, p[:n]...)
+		p = p[n:]
+		l.bound()
+	}
+}
+
+// bound finishes the front of a plain line that is too long.
+func (l *line) bound() {
+	for len(l.buf)-l.start > maxLine {
+		l.start += cutRune(l.buf[l.start:], maxLine/2)
+	}
+	if l.start >= handOver {
+		l.flush()
+	}
+}
+
+// cutRune returns the largest n' <= n at which valid text may be cut without
+// cutting a rune.
+func cutRune(p []byte, n int) int {
+	if n >= len(p) {
+		return len(p)
+	}
+	for !utf8.RuneStart(p[n]) {
+		n--
+	}
+	return n
+}
+
+// newline finishes the line and begins another.
+func (l *line) newline() {
+	l.finish()
+	l.buf = append(l.buf, '\n')
+	l.start = len(l.buf)
+	l.bound()
+}
+
+// finish makes finished text of the line.
+func (l *line) finish() {
+	if l.edited {
+		l.cells = trimBlanks(l.cells)
+		l.finishCells(len(l.cells))
+		l.edited, l.marks, l.column = false, l.marks[:0], 0
+	}
+	l.start = len(l.buf)
+}
+
+// flush hands finished text on.
+func (l *line) flush() {
+	if l.start == 0 {
+		return
+	}
+	_, _ = l.w.Write(l.buf[:l.start])
+	l.buf = l.buf[:copy(l.buf, l.buf[l.start:])]
+	l.start = 0
+}
+
+// rest ends a Write: everything finished is handed on.
+func (l *line) rest() {
+	l.flush()
+	if cap(l.buf) > retained && len(l.buf) < retained/8 {
+		l.buf = bytes.Clone(l.buf)
+	}
+	if !l.edited && (cap(l.cells) > retained/8 || cap(l.view) > retained) {
+		l.cells, l.marks, l.view = nil, nil, nil
+	}
+}
+
+// shown returns the line as a terminal shows it now.
+func (l *line) shown() []byte {
+	if !l.edited {
+		return l.buf[l.start:]
+	}
+	l.view = l.appendCells(l.view[:0], trimBlanks(l.cells))
+	return l.view
+}
+
+// replacements writes U+FFFD so many times.
+func (l *line) replacements(n int) {
+	for range n {
+		if l.edited {
+			l.put(utf8.RuneError, 1)
+		} else {
+			l.buf = append(l.buf, replacement...)
+		}
+	}
+	if !l.edited {
+		l.bound()
+	}
+}

@@ -1,0 +1,233 @@
+package sanitize
+
+import (
+	"bytes"
+	"io"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi/parser"
+)
+
+const (
+	replacement = "\uFFFD" // stands for a byte that is not UTF-8
+	rawCSI      = 0x9b     // begins a control sequence although it is not UTF-8
+)
+
+// Sanitizer sanitizes a stream. Finished lines, and the front of over-long
+// ones, go to a writer.
+//
+//	      clean text                  parameters, intermediates, strings
+//	        ┌───┐                                 ┌───┐
+//	        ▼   │     ESC, C1 introducer          ▼   │
+//	┌──► ground ┴───────────────────────────► escape ─┘
+//	│     │   ▲                                   │
+//	│     │   └───────────────────────────────────┘
+//	│     │      final byte, ST, CAN, too long, or a newline in a string
+//	│     ▼
+//	└── line: CR, BS, EL, CHA, … edit what is there; LF finishes it
+//
+// It is not safe for concurrent use. A new one holds no buffers; one in use
+// holds what its line needs, at most about 1 MiB.
+type Sanitizer struct {
+	line line
+	esc  escape
+
+	part  [utf8.UTFMax]byte // the beginning of a rune that the last Write ended in
+	size  int               // of part
+	whole [utf8.UTFMax]byte // the rune, while it is handled
+
+	cr      bool  // a CR has come; an LF next makes it mean nothing
+	dropped int64 // see Dropped
+}
+
+// New returns a Sanitizer that hands finished text on to w. The text is valid
+// during the call only.
+func New(w io.Writer) *Sanitizer { return &Sanitizer{line: line{w: w}} }
+
+// String sanitizes s.
+func String(s string) string {
+	var b bytes.Buffer
+	z := New(&b)
+	_, _ = z.Write([]byte(s))
+	_ = z.Close()
+	return b.String()
+}
+
+// Write takes a chunk. It never fails.
+func (s *Sanitizer) Write(p []byte) (int, error) {
+	n := 0
+	for s.size > n && n < len(p) {
+		s.resume(p[n])
+		n++
+	}
+	if s.size <= n { // all of part is from this chunk: feed finds it again
+		n, s.size = n-s.size, 0
+		s.feed(p[n:])
+	}
+	s.line.rest()
+	return len(p), nil
+}
+
+// Line returns the line being written as a terminal would show it now, without
+// the part that was handed on already. It is valid until the next Write.
+func (s *Sanitizer) Line() []byte { return s.line.shown() }
+
+// Dropped returns how many raw bytes so far were no text: control bytes and
+// escape sequences. The CR of a CRLF does not count.
+func (s *Sanitizer) Dropped() int64 { return s.dropped }
+
+// Close hands on the line being written. An escape sequence that did not end
+// is dropped.
+func (s *Sanitizer) Close() error {
+	if s.size > 0 && s.esc.state == parser.GroundState {
+		s.carriageReturn()
+		s.line.replacements(1)
+	}
+	s.size = 0
+	s.line.finish()
+	s.line.flush()
+	return nil
+}
+
+// feed handles a chunk up to a rune that is not complete.
+func (s *Sanitizer) feed(p []byte) {
+	for len(p) > 0 {
+		if s.esc.state == parser.GroundState {
+			p = s.text(p)
+		} else {
+			p = s.escaped(p)
+		}
+	}
+}
+
+// text handles a chunk up to an escape sequence and returns the rest of it.
+func (s *Sanitizer) text(p []byte) []byte {
+	for len(p) > 0 {
+		var n int
+		switch b := p[0]; {
+		case b == 0x1b:
+			if n = colours(p, !s.line.edited && !s.cr); n == 0 {
+				s.begin(b, 1)
+				return p[1:]
+			}
+			s.dropped += int64(n)
+		case b < ' ' && (s.line.edited || b != '\n' && b != '\t') || b == 0x7f:
+			n = once(p)
+			s.dropped += int64(n - 1)
+			s.control(b)
+		default:
+			if s.cr && b != '\n' {
+				s.carriageReturn()
+			}
+			if n = s.clean(p); n == 0 {
+				return s.unclean(p)
+			}
+			s.cr = false
+		}
+		p = p[n:]
+	}
+	return nil
+}
+
+// clean takes the clean text that p begins with and returns its length.
+func (s *Sanitizer) clean(p []byte) int {
+	if s.line.edited {
+		n := printablePrefix(p)
+		s.line.print(p[:n])
+		return n
+	}
+	n := cleanPrefix(p)
+	s.line.add(p[:n])
+	return n
+}
+
+// colours returns the length of the sequences that p begins with as far as they
+// change nothing: colours and, at the end of the line, erasures behind it.
+func colours(p []byte, atEnd bool) int {
+	i := 0
+	for len(p)-i > 2 && p[i] == 0x1b && p[i+1] == '[' {
+		j := i + 2
+		for j < len(p) && p[j]-'0' <= ';'-'0' {
+			j++
+		}
+		if j == len(p) || j-i >= maxEscape || p[j] != 'm' && (p[j] != 'K' || j > i+2 || !atEnd) {
+			break
+		}
+		i = j + 1
+	}
+	return i
+}
+
+// once returns how many of the equal control bytes that p begins with do what
+// one does.
+func once(p []byte) int {
+	if p[0] == '\n' || p[0] == '\t' || p[0] == '\b' {
+		return 1
+	}
+	n := 1
+	for n < len(p) && p[n] == p[0] {
+		n++
+	}
+	return n
+}
+
+// control executes a control byte.
+func (s *Sanitizer) control(b byte) {
+	if b == '\n' {
+		s.cr = false
+		s.line.newline()
+		return
+	}
+	s.carriageReturn()
+	switch b {
+	case '\r':
+		s.cr = true
+		return
+	case '\t':
+		s.line.tab()
+		return
+	case '\b':
+		s.line.move(-1)
+	}
+	s.dropped++
+}
+
+// carriageReturn carries out a CR that no LF followed.
+func (s *Sanitizer) carriageReturn() {
+	if s.cr {
+		s.cr = false
+		s.dropped++
+		s.line.moveTo(0)
+	}
+}
+
+// unclean handles what begins with a byte that is not ASCII and not clean. It
+// returns the rest of p.
+func (s *Sanitizer) unclean(p []byte) []byte {
+	n, ok := runeLen(p)
+	switch {
+	case n == 0:
+		s.size = copy(s.part[:], p)
+		return nil
+	case ok: // no other rune is unclean than a C1 control
+		s.begin(p[1], 2)
+	case p[0] == rawCSI:
+		s.begin(rawCSI, 1)
+	default:
+		count := 0
+		n, count = invalidPrefix(p)
+		s.line.replacements(count)
+	}
+	return p[n:]
+}
+
+// resume takes the next byte of a rune that was not complete.
+func (s *Sanitizer) resume(b byte) {
+	s.part[s.size] = b
+	s.size++
+	if n, _ := runeLen(s.part[:s.size]); n > 0 { // complete, or it never will be
+		whole := s.whole[:copy(s.whole[:], s.part[:s.size])]
+		s.size = 0
+		s.feed(whole)
+	}
+}
