@@ -53,6 +53,14 @@ func (l *line) print(p []byte) {
 			p = p[len(cells):]
 			continue
 		}
+		if n := barPrefix(p); n > 0 {
+			cells := l.take(1, n)
+			for i := range cells {
+				cells[i] = cell{r: 0x2000 | rune(p[3*i+1]&0x3f)<<6 | rune(p[3*i+2]&0x3f)}
+			}
+			p = p[3*len(cells):]
+			continue
+		}
 		r, size := utf8.DecodeRune(p)
 		l.put(r, width(r, p[:size]))
 		p = p[size:]

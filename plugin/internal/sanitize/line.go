@@ -129,16 +129,20 @@ func (l *line) shown() []byte {
 	return l.view
 }
 
-// replacements writes U+FFFD so many times.
+// replacements writes U+FFFD so many times, at most maxInvalid.
 func (l *line) replacements(n int) {
-	for range n {
-		if l.edited {
-			l.put(utf8.RuneError, 1)
-		} else {
-			l.buf = append(l.buf, replacement...)
-		}
-	}
 	if !l.edited {
+		l.buf = append(l.buf, fffds[:n*len(replacement)]...)
 		l.bound()
+		return
+	}
+	for n > 0 {
+		cells := l.take(1, n)
+		for i := range cells {
+			cells[i] = cell{r: utf8.RuneError}
+		}
+		n -= len(cells)
 	}
 }
+
+var fffds = bytes.Repeat([]byte(replacement), maxInvalid)

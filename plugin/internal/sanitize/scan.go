@@ -30,27 +30,12 @@ func cleanPrefix(p []byte) int {
 // cleanASCII looks at the ASCII part only.
 func cleanASCII(p []byte) int {
 	i := 0
-	if len(p) >= 8 {
-		if found := dirty(binary.LittleEndian.Uint64(p)); found != 0 { // soon, behind a rune
-			return first(found)
-		}
-	}
 	for ; len(p)-i >= 32; i += 32 {
 		q := p[i : i+32 : i+32]
-		a, b := dirty(binary.LittleEndian.Uint64(q)), dirty(binary.LittleEndian.Uint64(q[8:]))
-		c, d := dirty(binary.LittleEndian.Uint64(q[16:])), dirty(binary.LittleEndian.Uint64(q[24:]))
-		if a|b|c|d == 0 {
-			continue
+		if dirty(binary.LittleEndian.Uint64(q))|dirty(binary.LittleEndian.Uint64(q[8:]))|
+			dirty(binary.LittleEndian.Uint64(q[16:]))|dirty(binary.LittleEndian.Uint64(q[24:])) != 0 {
+			break
 		}
-		switch {
-		case a != 0:
-			return i + first(a)
-		case b != 0:
-			return i + 8 + first(b)
-		case c != 0:
-			return i + 16 + first(c)
-		}
-		return i + 24 + first(d)
 	}
 	for ; len(p)-i >= 8; i += 8 {
 		if found := dirty(binary.LittleEndian.Uint64(p[i:])); found != 0 {
@@ -109,15 +94,9 @@ func cleanRunes(p []byte) int {
 	i := 0
 	for i < len(p) && p[i] >= utf8.RuneSelf {
 		// Most of what is not ASCII has three bytes and is of no special range.
-		for len(p)-i >= 8 && commonPair(binary.LittleEndian.Uint64(p[i:])) {
-			i += 6
-		}
 		if len(p)-i >= 4 && common(binary.LittleEndian.Uint32(p[i:])) {
 			i += 3
 			continue
-		}
-		if i == len(p) || p[i] < utf8.RuneSelf {
-			break
 		}
 		n, ok := runeLen(p[i:])
 		if !ok || n == 0 || p[i] == 0xc2 && p[i+1] < 0xa0 {
@@ -126,11 +105,6 @@ func cleanRunes(p []byte) int {
 		i += n
 	}
 	return i
-}
-
-// commonPair reports whether x begins with two common runes.
-func commonPair(x uint64) bool {
-	return x&0xc0c0f0c0c0f0 == 0x8080e08080e0 && (special>>(x&15)|special>>(x>>24&15))&1 == 0
 }
 
 // common reports whether x begins with a rune of three bytes, of which the
@@ -187,9 +161,12 @@ const maxInvalid = 1 << 10
 func invalidPrefix(p []byte) (n, count int) {
 	p = p[:min(len(p), maxInvalid)]
 	for n < len(p) && p[n] >= utf8.RuneSelf && p[n] != rawCSI {
-		size, ok := runeLen(p[n:])
-		if ok {
-			break
+		size := 1
+		if p[n]-0xc2 <= 0xf4-0xc2 && (n+1 == len(p) || p[n+1]&0xc0 == 0x80) {
+			var ok bool
+			if size, ok = runeLen(p[n:]); ok {
+				break
+			}
 		}
 		n += size
 		count++

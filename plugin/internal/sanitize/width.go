@@ -17,3 +17,14 @@ func width(r rune, p []byte) int {
 	_, n := ansi.FirstGraphemeCluster(p, ansi.WcWidth)
 	return min(n, 2)
 }
+
+// barPrefix returns how many runes p begins with that are boxes or blocks (U+2500
+// to U+25BF), which bars are drawn with. They have one column each.
+func barPrefix(p []byte) int {
+	n := 0
+	for len(p) > 2 && p[0] == 0xe2 && p[1]-0x94 < 3 {
+		p = p[3:]
+		n++
+	}
+	return n
+}
