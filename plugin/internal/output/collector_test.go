@@ -15,6 +15,7 @@ import (
 // there. A Stream is one: its tail is the rolling buffer, and it has a log from
 // the first byte on that the tail has no room for.
 func TestOutputCollector(t *testing.T) {
+	t.Parallel()
 	limits := shared.Limits{MaxLines: -1, MaxBytes: DefaultTail}
 	lines := func(b string, size int) string { return strings.Repeat(strings.Repeat(b, 63)+"\n", size/64) }
 
@@ -40,19 +41,19 @@ func TestOutputCollector(t *testing.T) {
 		write(t, s, lines("x", DefaultTail/2))
 		assert.Empty(t, s.Show(limits, true).Path, "it should not offload yet")
 		write(t, s, lines("y", DefaultTail))
-		assert.Equal(t, lines("x", DefaultTail/2)+lines("y", DefaultTail), readLog(t, s.Show(limits, true)))
+		assert.Equal(t, lines("x", DefaultTail/2)+lines("y", DefaultTail), logText(t, s.Show(limits, true)))
 	})
 	t.Run("file receives all subsequent writes", func(t *testing.T) {
 		s := newTestStream(t, LogsConfig{}, StreamConfig{})
 		write(t, s, lines("a", 2*DefaultTail)) // makes the log
 		write(t, s, lines("b", 2*DefaultTail))
-		assert.Equal(t, lines("a", 2*DefaultTail)+lines("b", 2*DefaultTail), readLog(t, s.Show(limits, true)))
+		assert.Equal(t, lines("a", 2*DefaultTail)+lines("b", 2*DefaultTail), logText(t, s.Show(limits, true)))
 	})
 	t.Run("close flushes and closes file", func(t *testing.T) {
 		s := newTestStream(t, LogsConfig{}, StreamConfig{})
 		write(t, s, lines("x", 2*DefaultTail)+"unfinished")
 		require.NoError(t, s.Close())
-		assert.Equal(t, lines("x", 2*DefaultTail)+"unfinished", readLog(t, s.Show(limits, true)), "the file stays")
+		assert.Equal(t, lines("x", 2*DefaultTail)+"unfinished", logText(t, s.Show(limits, true)), "the file stays")
 		require.NoError(t, s.Close(), "again")
 	})
 	t.Run("is safe for concurrent writes", func(t *testing.T) {

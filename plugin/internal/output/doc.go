@@ -1,11 +1,28 @@
 // Package output turns what a command writes into what a Result shows.
 //
-// Raw bytes enter a Stream, which owns three stages, each with a fixed bound:
+// Raw bytes go through a Stream:
 //
-//	pipe → Sanitizer → tail (the last bytes, in memory)
-//	                 ↘ Log  (every byte, in a file, once memory is not enough)
+//	         ┌──────────── under the Stream's mutex ───────────┐
+//	Write ─► sanitize.Sanitizer ─► tail (the last bytes, in memory)
+//	                 │         └─► logWriter.fill ─► its goroutine ─► file
+//	                 ▼
+//	         the line being written
 //
-// Counts are taken behind the Sanitizer and are exact however much is
-// written. A Stream may be looked at while it is written: Stream.Show cuts
-// what a Result has to show down to its limits, and a Watch waits for text.
+//	Show  ◄─ tail and line; of what is older, the file
+//	Watch ◄─ the same
+//
+// The mutex is never held while a file is read or written. A disk that is
+// slower than the command holds it up in Ready and at the beginning of Write,
+// where others may look at the stream.
+//
+// Memory is bounded however much is written: a tail of fixed size, the line
+// being written, and two buffers for a log while it is written. Counts are
+// those of the sanitized text and always exact.
+//
+// A log has finished lines; the front of a very long line counts as finished.
+// The line being written is put behind them whenever a Result names the log, and
+// written over later.
+//
+// Logs is the folder with a session's logs and the bounds that they share; Sweep
+// removes the folders of sessions that are long over.
 package output

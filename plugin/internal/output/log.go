@@ -1,168 +1,211 @@
 package output
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
-	"sync/atomic"
+	"sync"
 )
 
-// Log is the file that holds a stream from its first byte on. It stops for
-// good at the first byte that it cannot take, so that what it holds is always
-// an unbroken beginning of the stream. One goroutine at a time may use it;
-// others may have LogReaders.
-type Log struct {
-	logs  *Logs
-	file  *os.File
-	path  string
-	taken int64         // bytes that are, or are about to be, in the file
-	block *[]byte       // what is not given to the file yet; nil: nothing
-	under chan struct{} // closed when the block before that is written; nil: it is
-	stop  error         // why it stopped, as far as that is known yet
+const (
+	writeSize = 64 << 10 // raw bytes that a Stream handles at a time
 
-	// Changed by whoever writes a block; wait comes before any other use, but
-	// for a look at size and failed.
-	size   atomic.Int64 // of what is final
-	failed atomic.Bool  // err is set
-	draft  int64        // where the draft behind size ends; 0: there is none
-	err    error        // why the file could not be written
+	// fillSize is how much text waits for the disk before a command has to wait,
+	// too. The text of one write may come on top.
+	fillSize = 2 * writeSize
+)
+
+// fills are the buffers of all logs: an idle one has none.
+var fills = sync.Pool{New: func() any { return bytes.NewBuffer(make([]byte, 0, fillSize+writeSize)) }}
+
+// logWriter writes the file that holds a stream from its first byte on. It
+// stops for good at the first byte that the bounds or the disk do not allow, so
+// that the file is always an unbroken beginning of the stream:
+//
+//	finished text │ the line being written, as it was when somebody asked for it
+//	            size                                                           end
+//
+// A goroutine (run) lives while there is something to write. It writes one
+// buffer while the next one fills.
+type logWriter struct {
+	logs *Logs
+	name string
+	line func() []byte // returns the line being written, under the mutex
+
+	// Used by run alone.
+	file      *os.File // nil: not made yet
+	size, end int64    // positions in it
+
+	cond     *sync.Cond    // signals changes; its lock is the Stream's mutex, which guards what follows
+	fill     *bytes.Buffer // text for the file; nil: none
+	running  bool          // run is
+	closing  bool          // nothing more comes
+	asked    int           // how often somebody has asked for a file that is up to date
+	answered int           // how many of them have it
+	path     string        // "" where there is no file
+	stop     error         // why the file gets no more
 }
 
-// write takes p, as far as the stream's bound and the session's bound allow.
-// flush makes sure that the file has it.
-func (l *Log) write(p []byte) {
-	if l.stop != nil {
+func newLogWriter(logs *Logs, name string, mu *sync.Mutex, line func() []byte) *logWriter {
+	return &logWriter{logs: logs, name: name, line: line, cond: sync.NewCond(mu)}
+}
+
+// appendLocked takes finished text.
+func (l *logWriter) appendLocked(p []byte) {
+	if l.stop != nil || len(p) == 0 {
 		return
 	}
-	allowed, reason := l.logs.allow(l.taken, len(p))
-	n := cutRune(p, allowed)
+	if l.fill == nil {
+		l.fill = fills.Get().(*bytes.Buffer)
+	}
+	l.fill.Write(p)
+	l.wakeLocked()
+}
+
+// waitForRoomLocked waits until one more write fits.
+func (l *logWriter) waitForRoomLocked() {
+	for l.fill != nil && l.fill.Len() > fillSize-writeSize {
+		l.cond.Wait()
+	}
+}
+
+// askLocked asks for a file that is up to date. It does not wait.
+func (l *logWriter) askLocked() {
+	if !l.closing {
+		l.asked++
+		l.wakeLocked()
+	}
+}
+
+// syncLocked waits until the file has everything, the line being written
+// included, or will not get it.
+func (l *logWriter) syncLocked() {
+	l.askLocked()
+	l.waitForLocked(l.asked)
+}
+
+// waitForLocked waits for the answer to a question.
+func (l *logWriter) waitForLocked(asked int) {
+	for l.answered < asked {
+		l.cond.Wait()
+	}
+}
+
+// closeLocked has the file closed once it has everything. It does not wait.
+func (l *logWriter) closeLocked() {
+	l.askLocked()
+	l.closing = true
+}
+
+// problemLocked says why the file is incomplete, "" where it is not.
+func (l *logWriter) problemLocked() string {
+	if l.stop == nil {
+		return ""
+	}
+	return l.stop.Error()
+}
+
+func (l *logWriter) wakeLocked() {
+	if !l.running {
+		l.running = true
+		go l.run()
+	}
+}
+
+// run writes until there is nothing left to do.
+func (l *logWriter) run() {
+	l.cond.L.Lock()
+	defer l.cond.L.Unlock()
+	for l.fill != nil || l.asked > l.answered {
+		l.turnLocked()
+		l.cond.Broadcast()
+	}
+	l.running = false
+}
+
+// turnLocked brings the file up to date. It unlocks the mutex meanwhile.
+func (l *logWriter) turnLocked() {
+	fill, asked, closing, err := l.fill, l.asked, l.closing, l.stop
+	var line []byte
+	if asked > l.answered {
+		line = append([]byte{}, l.line()...)
+	}
+	l.fill = nil
+	l.cond.L.Unlock()
+	err = l.update(fill, line, err)
+	if closing {
+		err = l.close(err)
+	}
+	l.cond.L.Lock()
+	l.answered, l.stop = asked, err
+	if l.file != nil {
+		l.path = l.file.Name()
+	}
+}
+
+// update writes finished text and the line behind it, unless the file has
+// stopped already.
+func (l *logWriter) update(fill *bytes.Buffer, line []byte, stop error) error {
+	if stop == nil && l.file == nil {
+		l.file, stop = l.logs.create(l.name)
+	}
+	if fill != nil {
+		if stop == nil {
+			stop = l.write(fill.Bytes())
+		}
+		if fill.Reset(); fill.Cap() <= 2*fillSize {
+			fills.Put(fill)
+		}
+	}
+	if stop == nil && line != nil {
+		_, stop = l.put(line[:cutRune(line, int(max(0, l.logs.cfg.MaxBytes-l.size)))])
+	}
+	return stop
+}
+
+// write appends p to the finished text, as far as the bounds and the disk
+// allow.
+func (l *logWriter) write(p []byte) error {
+	allowed, reason := l.logs.allow(l.size, len(p))
+	n, err := l.put(p[:cutRune(p, allowed)])
+	l.size += int64(n)
 	l.logs.giveBack(allowed - n)
-	if l.taken += int64(n); reason != "" {
-		l.stop = fmt.Errorf("the log ends after %d bytes: %s", l.taken, reason)
+	if err == nil && reason != "" {
+		err = errors.New(reason)
 	}
-	l.add(p[:n])
-}
-
-// add adds p, already in taken, to the block.
-func (l *Log) add(p []byte) {
-	for len(p) > 0 {
-		if l.block == nil {
-			if l.block = l.logs.blocks.take(); l.block == nil {
-				l.wait()
-				l.put(p)
-				l.notice()
-				return
-			}
-		}
-		begin := l.taken - int64(len(*l.block)+len(p))
-		n := cutRune(p, blockAt(begin)-len(*l.block))
-		*l.block = append(*l.block, p[:n]...)
-		if p = p[n:]; len(p) > 0 {
-			l.send()
-		}
-	}
-}
-
-// send has the block written while the next one fills.
-func (l *Log) send() {
-	l.wait()
-	block, done := l.block, make(chan struct{})
-	l.block, l.under = nil, done
-	go func() {
-		defer close(done)
-		l.put(*block)
-		l.logs.blocks.free(block)
-	}()
-}
-
-func (l *Log) wait() {
-	if l.under != nil {
-		<-l.under
-		l.under = nil
-		l.notice()
-	}
-}
-
-// notice takes note of what became of a block.
-func (l *Log) notice() {
-	if l.err != nil {
-		l.stop = l.err
-	}
-}
-
-// flush gives the file everything so far.
-func (l *Log) flush() {
-	l.wait()
-	if l.block != nil {
-		l.put(*l.block)
-		l.logs.blocks.free(l.block)
-		l.block = nil
-		l.notice()
-	}
-}
-
-// put appends p to the file as far as the disk allows.
-func (l *Log) put(p []byte) {
-	n := 0
-	if l.err == nil {
-		n, l.err = l.file.Write(p) // a draft does not move the place
-		size := l.size.Add(int64(n))
-		l.cutDraft(0)
-		if l.err != nil {
-			l.err = fmt.Errorf("the log ends after %d bytes: %w", size, cause(l.err))
-			l.failed.Store(true)
-		}
-	}
-	l.logs.giveBack(len(p) - n)
-}
-
-// sketch writes the line that is being written behind everything else. What
-// comes next is written over it. The log must be flushed, and not have stopped.
-func (l *Log) sketch(line []byte) error {
-	if len(line) == 0 && l.draft == 0 {
-		return nil
-	}
-	size := l.size.Load()
-	allowed, reason := l.logs.allow(size, len(line))
-	l.logs.giveBack(allowed)
-	n, err := l.file.WriteAt(line[:cutRune(line, allowed)], size)
-	if l.cutDraft(n); err != nil {
-		_ = l.file.Truncate(size) // n is 0 then, whatever was written
-	}
-	switch {
-	case err != nil:
-		return fmt.Errorf("the log lacks the line that is being written: %w", cause(err))
-	case reason != "":
-		return fmt.Errorf("the log lacks the line that is being written: %s", reason)
+	if err != nil {
+		return fmt.Errorf("the log ends after %d bytes: %w", l.size, cause(err))
 	}
 	return nil
 }
 
-// cutDraft makes the draft n bytes long, which are in the file already.
-func (l *Log) cutDraft(n int) {
-	end := l.size.Load() + int64(n)
-	if l.draft > end {
-		_ = l.file.Truncate(end)
+// put makes p the end of the file, behind the finished text.
+func (l *logWriter) put(p []byte) (int, error) {
+	n, err := l.file.WriteAt(p, l.size)
+	end := l.size + int64(n)
+	if l.end > end {
+		err = cmp.Or(err, l.file.Truncate(end))
 	}
-	if l.draft = end; n == 0 {
-		l.draft = 0
-	}
+	l.end = end
+	return n, err
 }
 
-// close closes the file; what it holds stays.
-func (l *Log) close() {
-	l.flush()
+// close closes the file; what it holds stays. It returns why the file has
+// stopped.
+func (l *logWriter) close(stop error) error {
 	if l.file == nil {
-		return
+		return stop
 	}
-	l.cutDraft(0)
-	if err := l.file.Close(); err != nil && l.stop == nil {
-		l.stop = fmt.Errorf("the log may be incomplete: %w", cause(err))
+	l.logs.finished(l.file.Name(), l.size)
+	if err := l.file.Close(); err != nil && stop == nil {
+		return fmt.Errorf("the log may be incomplete: %w", cause(err))
 	}
-	l.logs.finished(l.path, l.size.Load())
+	return stop
 }
 
-// cause strips a path that the reader of the message is told anyway.
+// cause strips the path off an error whose reader is told of it anyway.
 func cause(err error) error {
 	var path *os.PathError
 	if errors.As(err, &path) {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -31,16 +30,15 @@ type LogsConfig struct {
 // the first log, so that a session without one leaves nothing behind. It is
 // safe for concurrent use.
 type Logs struct {
-	cfg    LogsConfig
-	blocks *blocks
-	left   atomic.Int64 // bytes that the session may still write
+	cfg LogsConfig
 
 	mu     sync.Mutex // guards what follows
+	left   int64      // bytes that the session may still write
 	folder string
 	lock   *os.File // held while the session lives
 	closed bool
 	sizes  map[string]int64 // of the logs that are finished, by path
-	looked time.Time        // when reclaim last looked for them
+	looked time.Time        // when reclaimLocked last looked for them
 }
 
 // NewLogs makes nothing on disk yet.
@@ -60,9 +58,7 @@ func NewLogs(cfg LogsConfig) *Logs {
 	if cfg.Retention == 0 {
 		cfg.Retention = DefaultRetention
 	}
-	l := &Logs{cfg: cfg, blocks: newBlocks(), sizes: map[string]int64{}}
-	l.left.Store(cfg.MaxSessionBytes)
-	return l
+	return &Logs{cfg: cfg, left: cfg.MaxSessionBytes, sizes: map[string]int64{}}
 }
 
 // DefaultLogDir is the folder that holds the sessions' folders of this user.
@@ -75,37 +71,27 @@ func DefaultLogDir() string {
 }
 
 // create makes a new, empty log, never over or through anything that exists.
-func (l *Logs) create(name string) (*Log, error) {
-	var path string
-	file, err := l.inFolder(func(folder string) (*os.File, error) {
-		path = filepath.Join(folder, name)
-		return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("no log: %w", err)
-	}
-	return &Log{logs: l, file: file, path: path}, nil
-}
-
-// inFolder makes a file in the session's folder.
-func (l *Logs) inFolder(create func(folder string) (*os.File, error)) (*os.File, error) {
+func (l *Logs) create(name string) (*os.File, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return nil, errors.New("the session has ended")
+		return nil, errors.New("no log: the session has ended")
 	}
 	for range 2 { // a folder that somebody removed is made again
 		if err := l.open(); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("no log: %w", err)
 		}
-		file, err := create(l.folder)
-		if err == nil || !errors.Is(err, fs.ErrNotExist) {
-			return file, err
+		file, err := os.OpenFile(filepath.Join(l.folder, name), os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
+		if err == nil {
+			return file, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("no log: %w", err)
 		}
 		l.lock.Close()
 		l.lock = nil
 	}
-	return nil, errors.New("its folder is removed again and again")
+	return nil, errors.New("no log: its folder is removed again and again")
 }
 
 // open makes the session's folder where there is none.
@@ -191,34 +177,24 @@ func (l *Logs) allow(size int64, n int) (allowed int, reason string) {
 	if left := l.cfg.MaxBytes - size; int64(allowed) > left {
 		allowed, reason = int(max(0, left)), fmt.Sprintf("a log may hold %d bytes (MaxLogBytes)", l.cfg.MaxBytes)
 	}
-	if got := l.take(allowed, 0); got < allowed {
-		allowed, reason = got, fmt.Sprintf("the session's logs may hold %d bytes (MaxSessionLogBytes; a log that is removed counts no more)", l.cfg.MaxSessionBytes)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.left < int64(allowed) {
+		l.reclaimLocked()
 	}
+	if l.left < int64(allowed) {
+		allowed = int(l.left)
+		reason = fmt.Sprintf("the session's logs may hold %d bytes (MaxSessionLogBytes; a log that is removed counts no more)", l.cfg.MaxSessionBytes)
+	}
+	l.left -= int64(allowed)
 	return allowed, reason
 }
 
-// take takes n bytes off the session's bound, or as many as are left of it
-// beyond some that are not to be touched.
-func (l *Logs) take(n int, reserved int64) int {
-	got := l.grab(n, reserved)
-	if got < n {
-		l.reclaim()
-		got += l.grab(n-got, reserved)
-	}
-	return got
+func (l *Logs) giveBack(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.left += int64(n)
 }
-
-func (l *Logs) grab(n int, reserved int64) int {
-	for {
-		left := l.left.Load()
-		got := min(int64(n), max(0, left-reserved))
-		if l.left.CompareAndSwap(left, left-got) {
-			return int(got)
-		}
-	}
-}
-
-func (l *Logs) giveBack(n int) { l.left.Add(int64(n)) }
 
 // finished takes note of a log that gets no more.
 func (l *Logs) finished(path string, size int64) {
@@ -229,20 +205,18 @@ func (l *Logs) finished(path string, size int64) {
 	}
 }
 
-// reclaimEvery is how often reclaim looks, at most.
+// reclaimEvery is how often reclaimLocked looks, at most.
 const reclaimEvery = time.Second
 
-// reclaim gives back what finished logs held that somebody has removed.
-func (l *Logs) reclaim() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// reclaimLocked gives back what finished logs held that somebody has removed.
+func (l *Logs) reclaimLocked() {
 	if time.Since(l.looked) < reclaimEvery {
 		return
 	}
 	for path, size := range l.sizes {
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 			delete(l.sizes, path)
-			l.left.Add(size)
+			l.left += size
 		}
 	}
 	l.looked = time.Now()

@@ -3,8 +3,8 @@ package output
 import "hash/maphash"
 
 // mark is how far Results have shown a stream: everything before pos, and size
-// bytes of the line that was being written there. That line may have been
-// rewritten since; its hash tells.
+// bytes of the line that was being written there. A hash of them tells later
+// whether that line was rewritten.
 type mark struct {
 	pos  int64
 	size int
@@ -13,35 +13,33 @@ type mark struct {
 
 var markSeed = maphash.MakeSeed()
 
-// markNow marks everything as shown. mu is held.
-func (s *Stream) markNow() mark {
-	return mark{pos: s.tail.end, size: len(s.line), hash: maphash.Bytes(markSeed, s.line)}
+// markLocked marks everything as shown.
+func (s *Stream) markLocked() mark {
+	line := s.san.Line()
+	return mark{pos: s.tail.end, size: len(line), hash: maphash.Bytes(markSeed, line)}
 }
 
-// isBehind reports whether the log alone can tell what became of the line. mu
-// is held.
-func (s *Stream) isBehind(m mark) bool { return m.size > 0 && m.pos < s.tail.start() }
-
-// fresh returns where that which m has not shown begins: behind the shown part
-// of the line, or at the line's beginning where the line now begins otherwise.
-// Where m isBehind the log must be up to date, and m is without a line from then
-// on. mu is held.
-func (s *Stream) fresh(m *mark) int64 {
-	behind := m.pos + int64(m.size)
-	switch {
-	case m.size == 0:
-	case s.isBehind(*m):
-		if text := s.readLog(m.pos, m.size); len(text) == m.size && !m.showed(text) {
-			behind = m.pos
-		}
-		*m = mark{pos: behind}
-	default:
-		if text, _ := s.text(m.pos); len(text) < m.size || !m.showed(text[:m.size]) {
+// freshLocked returns the position of the first byte that m has not shown. A
+// line that was rewritten begins again, unless its beginning has left the tail
+// already.
+func (s *Stream) freshLocked(m mark) int64 {
+	if m.size > 0 && m.pos >= s.tail.start() {
+		text := s.textLocked(m.pos)
+		if len(text) < m.size || maphash.Bytes(markSeed, text[:m.size]) != m.hash {
 			return m.pos
 		}
 	}
-	return behind
+	return m.pos + int64(m.size)
 }
 
-// showed reports whether the line that m has shown was this.
-func (m *mark) showed(line []byte) bool { return maphash.Bytes(markSeed, line) == m.hash }
+// textLocked returns a copy of the stream from a position on, or from the
+// beginning of the tail if that is later.
+func (s *Stream) textLocked(from int64) []byte {
+	line := s.san.Line()
+	from = max(from, s.tail.start())
+	if from > s.tail.end {
+		return append([]byte{}, line[min(from-s.tail.end, int64(len(line))):]...)
+	}
+	text := make([]byte, 0, s.tail.end-from+int64(len(line)))
+	return append(s.tail.appendFrom(text, from, s.tail.max), line...)
+}

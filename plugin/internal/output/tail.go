@@ -14,6 +14,11 @@ const minTail = 4 << 10 // first allocation
 // start is the position of the oldest byte kept.
 func (t *tail) start() int64 { return max(0, t.end-int64(len(t.buf))) }
 
+// endsInNewline is false where nothing was written.
+func (t *tail) endsInNewline() bool {
+	return t.end > 0 && t.buf[(t.end-1)%int64(len(t.buf))] == '\n'
+}
+
 func (t *tail) write(p []byte) {
 	t.grow(len(p))
 	size := len(t.buf)

@@ -16,6 +16,7 @@ import (
 
 // The first cases are those of the check_pid tool, under its names.
 func TestTruncateTail(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("x", 1000)
 	numbered := func(n int, format string) string {
 		var b strings.Builder
@@ -112,6 +113,7 @@ func FuzzCutTail(f *testing.F) {
 }
 
 func TestTailKeepsTheLastBytes(t *testing.T) {
+	t.Parallel()
 	for _, size := range []int{1, 7, 4096, 5000, 1 << 14} {
 		tl := tail{max: size}
 		var all []byte

@@ -3,28 +3,25 @@ package output
 import (
 	"bytes"
 	"regexp"
-	"unicode/utf8"
 )
 
 const (
-	watchStep    = 256 << 10 // text looked at in one go
-	watchOverlap = 64 << 10  // text looked at again, for matches across steps
+	watchStep    = 256 << 10 // text looked at in one go, where there is more
+	watchOverlap = 64 << 10  // text looked at again: a longer match may be missed
 )
-
-// beyond stands in the text for what is before or behind it, which no output
-// holds: with it, nothing matches as the beginning or end of the output that
-// is not.
-const beyond = "\x00"
 
 // Watch looks for a match in what no Result had shown when it was made. It
 // reads the tail or, where it fell behind, the log: the stream does not wait for
 // the search. It is not safe for concurrent use.
+//
+// It looks at text that begins where a line does and, unless that is all there
+// is so far, ends where a line does; but where a line is longer than
+// watchOverlap, the line's parts may match as if they were lines.
 type Watch struct {
-	s      *Stream
-	re     *regexp.Regexp
-	old    mark   // a match must end behind what this had shown
-	pos    int64  // where the next look begins
-	before []byte // the rune before pos, behind beyond; nothing at first
+	s   *Stream
+	re  *regexp.Regexp
+	old mark  // a match must end behind what this had shown
+	pos int64 // where the next look begins
 }
 
 // Watch begins to look for re.
@@ -37,119 +34,84 @@ func (s *Stream) Watch(re *regexp.Regexp) *Watch {
 // Match looks through what has come since the last call, or through the next
 // watchStep of it: then it reports that there is more.
 func (w *Watch) Match() (found, more bool) {
-	text, fresh, more := w.next()
-	now := len(text)
-	if more {
-		now = cutLine(text)
+	p := w.look()
+	if p.missing > 0 {
+		more = w.readOlder(&p)
 	}
-	if w.matches(text, now, fresh) {
+	text := p.text
+	if line := bytes.LastIndexByte(text, '\n'); more && line > 0 {
+		text = text[:line]
+	}
+	if w.matches(text, p.fresh) {
 		return true, more
 	}
-	w.advance(text[:now], more)
+	w.advance(p.text, p.finished)
 	return false, more
 }
 
-// matches looks at the first n bytes of text.
-func (w *Watch) matches(text []byte, n int, fresh int64) bool {
-	subject := append(bytes.Clone(w.before), text[:n]...)
-	end := len(subject)
-	if n < len(text) {
-		_, size := utf8.DecodeRune(text[n:])
-		subject = append(append(subject, text[n:n+size]...), beyond...)
-	}
-	found, unsure := w.search(subject, end, fresh)
-	if unsure && !found { // what took in beyond may do without
-		found, _ = w.search(subject[:end], end, fresh)
-	}
-	return found
+// passage is what a Watch looks at.
+type passage struct {
+	text     []byte
+	missing  int64 // bytes between pos and text that only the log has
+	fresh    int64 // a match must end behind this position
+	finished int64 // position behind which text may be rewritten
 }
 
-// search looks for a match in subject that ends where the text does, or before.
-// unsure is whether one ends behind that.
-func (w *Watch) search(subject []byte, end int, fresh int64) (found, unsure bool) {
-	for _, m := range w.re.FindAllIndex(subject, -1) {
-		if m[0] < len(w.before) || w.pos+int64(m[1]-len(w.before)) <= fresh {
-			continue
-		}
-		if m[1] <= end {
-			return true, unsure
-		}
-		unsure = true
+// look returns the passage from pos on as far as memory has it, without text if
+// that is far away.
+func (w *Watch) look() passage {
+	s := w.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := passage{missing: s.tail.start() - w.pos, fresh: s.freshLocked(w.old), finished: s.tail.end}
+	if p.missing <= watchStep {
+		p.text = s.textLocked(w.pos)
 	}
-	return false, unsure
+	return p
 }
 
-// cutLine returns the length of text without its last line or, where that is
-// long, without its last rune.
-func cutLine(text []byte) int {
-	if line := bytes.LastIndexByte(text, '\n') + 1; line > len(text)/2 {
-		return line
-	}
-	return cutRune(text, len(text)-utf8.UTFMax)
-}
-
-// advance passes over text, but for its last lines.
-func (w *Watch) advance(text []byte, more bool) {
-	done := len(text) - watchOverlap
+// readOlder adds what is missing from the log, or replaces the text by the next
+// watchStep of it and reports that there is more. What the log does not have
+// either is passed over.
+func (w *Watch) readOlder(p *passage) (more bool) {
+	path, _ := w.s.sync()
+	n := min(p.missing, watchStep)
+	older := readLog(path, w.pos, int(n))
 	switch {
-	case done <= 0 && !more:
+	case int64(len(older)) < n:
+		w.pos += p.missing
+		return p.text == nil
+	case p.text == nil:
+		p.text = older
+		return true
+	}
+	p.text = append(older, p.text...)
+	return false
+}
+
+// matches looks for a match in text, which begins at pos.
+func (w *Watch) matches(text []byte, fresh int64) bool {
+	if fresh < w.pos {
+		return w.re.Match(text)
+	}
+	for _, m := range w.re.FindAllIndex(text, -1) {
+		if w.pos+int64(m[1]) > fresh {
+			return true
+		}
+	}
+	return false
+}
+
+// advance passes over finished text, but for its last lines.
+func (w *Watch) advance(text []byte, finished int64) {
+	done := min(len(text)-watchOverlap, int(finished-w.pos))
+	if done <= 0 {
 		return
-	case done <= 0:
-		done = max(1, len(text)/2)
 	}
 	if line := bytes.LastIndexByte(text[:done], '\n') + 1; line > 0 {
 		done = line
 	} else {
 		done = runeStart(text, done)
 	}
-	_, size := utf8.DecodeLastRune(text[:done])
-	w.before = append([]byte(beyond), text[done-size:done]...)
 	w.pos += int64(done)
-}
-
-// next returns the text at pos, the position behind which a match counts, and
-// whether there is more behind the text. The last text is looked at again the
-// next time: its end may be the beginning of a match.
-func (w *Watch) next() (text []byte, fresh int64, more bool) {
-	for {
-		if text, fresh, more, ok := w.look(w.behind()); ok {
-			return text, fresh, more
-		}
-	}
-}
-
-// behind reports whether only the log still has what is needed.
-func (w *Watch) behind() bool {
-	w.s.mu.Lock()
-	defer w.s.mu.Unlock()
-	return w.isBehind()
-}
-
-// isBehind is behind, with the stream's mu held.
-func (w *Watch) isBehind() bool { return w.pos < w.s.tail.start() || w.s.isBehind(w.old) }
-
-// look is next, with the log up to date where it is needed. It reports false
-// where it turns out to be needed only now.
-func (w *Watch) look(withLog bool) (text []byte, fresh int64, more, ok bool) {
-	s := w.s
-	if withLog {
-		s.in.Lock()
-		defer s.in.Unlock()
-		s.flush()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !withLog && w.isBehind() {
-		return nil, 0, false, false
-	}
-	fresh = s.fresh(&w.old)
-	if w.pos < s.tail.start() {
-		if text = s.readLog(w.pos, watchStep); len(text) > utf8.UTFMax {
-			return text, fresh, true, true
-		}
-		w.pos, w.before = s.tail.start(), []byte(beyond) // the log does not hold it: what is left is the tail
-	}
-	w.pos = min(w.pos, s.tail.end)
-	text, _ = s.text(w.pos)
-	return text, fresh, false, true
 }

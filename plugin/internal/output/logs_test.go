@@ -1,0 +1,99 @@
+package output
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A full disk costs the log, and nothing else.
+func TestLogOnAFullDisk(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("/dev/full is Linux's")
+	}
+	t.Parallel()
+	logs := NewLogs(LogsConfig{Dir: t.TempDir()})
+	defer logs.Close()
+	s := NewStream(StreamConfig{Logs: logs, Name: "log"})
+	s.Keep()
+	write(t, s, "before\n")
+	s.Show(defaults, true)
+	file := s.log.file // nothing is being written
+	s.log.file, _ = os.OpenFile("/dev/full", os.O_RDWR, 0)
+	file.Close()
+	write(t, s, strings.Repeat("after\n", 100_000))
+	require.NoError(t, s.Close())
+	out := s.Show(defaults, false)
+	assert.Contains(t, out.PathError, "the log ends after 7 bytes: no space left on device")
+	assert.EqualValues(t, 100_001, out.TotalLines)
+	assert.True(t, strings.HasSuffix(out.Content, "after\nafter\n"))
+	assert.EqualValues(t, DefaultMaxSessionBytes-7, logs.left, "what was not written does not count")
+}
+
+// A log that was removed counts no more.
+func TestARemovedLogMakesRoom(t *testing.T) {
+	t.Parallel()
+	logs := NewLogs(LogsConfig{Dir: t.TempDir(), MaxSessionBytes: 1 << 20})
+	defer logs.Close()
+	first := NewStream(StreamConfig{Logs: logs, Name: "1.log"})
+	write(t, first, strings.Repeat("x\n", 1<<19))
+	require.NoError(t, first.Close())
+	problem := func(name string) string {
+		s := NewStream(StreamConfig{Logs: logs, Name: name})
+		s.Keep()
+		write(t, s, "text\n")
+		require.NoError(t, s.Close())
+		return s.Show(defaults, true).PathError
+	}
+	assert.Contains(t, problem("2.log"), "MaxSessionLogBytes")
+	require.NoError(t, os.Remove(first.Show(defaults, true).Path))
+	logs.looked = time.Time{} // long ago
+	assert.Empty(t, problem("3.log"))
+}
+
+func TestAFolderThatWasRemovedIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	logs := NewLogs(LogsConfig{Dir: t.TempDir()})
+	defer logs.Close()
+	_, err := logs.create("first")
+	require.NoError(t, err)
+	require.NoError(t, os.RemoveAll(logs.Folder()))
+	_, err = logs.create("second")
+	require.NoError(t, err)
+}
+
+func TestAFolderGoesWhoseLogsWereRemoved(t *testing.T) {
+	t.Parallel()
+	for _, removed := range []bool{false, true} {
+		logs := NewLogs(LogsConfig{Dir: t.TempDir()})
+		log, err := logs.create("log")
+		require.NoError(t, err)
+		log.Close()
+		if removed {
+			require.NoError(t, os.Remove(log.Name()))
+		}
+		require.NoError(t, logs.Close())
+		_, err = os.Stat(logs.Folder())
+		assert.Equal(t, removed, errors.Is(err, fs.ErrNotExist))
+	}
+}
+
+// The name of a log directory is no pattern.
+func TestSweepOfAFolderWithBrackets(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "a[b]")
+	logs := NewLogs(LogsConfig{Dir: dir, Retention: 1})
+	_, err := logs.create("log")
+	require.NoError(t, err)
+	require.NoError(t, logs.Close())
+	Sweep(dir)
+	assert.NoDirExists(t, logs.Folder())
+}
