@@ -14,7 +14,7 @@ const (
 
 	// fillSize is how much text waits for the disk before a command has to wait,
 	// too. The text of one write may come on top.
-	fillSize = 2 * writeSize
+	fillSize = 4 * writeSize
 )
 
 // fills are the buffers of all logs: an idle one has none.

@@ -22,7 +22,7 @@ func BenchmarkStream(b *testing.B) {
 			for b.Loop() {
 				logs := NewLogs(LogsConfig{Dir: b.TempDir(), Retention: -1})
 				s := NewStream(StreamConfig{Logs: logs, Name: "log"})
-				for chunk := range slices.Chunk(in.raw, 256<<10) {
+				for chunk := range slices.Chunk(in.raw, 64<<10) {
 					_, _ = s.Write(chunk)
 				}
 				_ = s.Close()

@@ -15,9 +15,13 @@ const (
 
 // cell is what one column of an edited line shows.
 type cell struct {
-	r    rune  // or one of the following
-	mark int32 // its last mark; 0: it has none
+	r     rune // or one of the following
+	marks [maxMarks]rune
 }
+
+// maxMarks is how many runes without a column of their own, such as accents, a
+// cell keeps; a terminal does not show many more either.
+const maxMarks = 3
 
 const (
 	blank = rune(-1) // nothing was written here: a space, unless nothing follows
@@ -76,6 +80,21 @@ func (l *line) put(r rune, columns int) {
 	cells := l.take(columns, columns)
 	clear(cells) // to wide
 	cells[0].r = r
+}
+
+// putMark adds a mark to what is before the cursor.
+func (l *line) putMark(r rune) {
+	if l.column == 0 {
+		return
+	}
+	l.pad(l.column)
+	c := &l.cells[l.first(l.column-1)]
+	if c.r == blank {
+		c.r = ' '
+	}
+	if i := slices.Index(c.marks[:], 0); i >= 0 {
+		c.marks[i] = r
+	}
 }
 
 // tab is text at the end of the line and a move before it.
@@ -169,7 +188,7 @@ func (l *line) isEmpty() bool { return !l.edited && l.start == len(l.buf) }
 
 // finishCells finishes the first n cells.
 func (l *line) finishCells(n int) {
-	l.buf = l.appendCells(l.buf, l.cells[:n])
+	l.buf = appendCells(l.buf, l.cells[:n])
 	l.start = len(l.buf)
 	l.cells = l.cells[:copy(l.cells, l.cells[n:])]
 	l.column = max(l.column-n, 0)
@@ -184,7 +203,7 @@ func trimBlanks(cells []cell) []cell {
 }
 
 // appendCells appends the text of cells to dst.
-func (l *line) appendCells(dst []byte, cells []cell) []byte {
+func appendCells(dst []byte, cells []cell) []byte {
 	dst = slices.Grow(dst, len(cells))
 	for _, c := range cells {
 		switch {
@@ -197,8 +216,8 @@ func (l *line) appendCells(dst []byte, cells []cell) []byte {
 		default:
 			dst = utf8.AppendRune(dst, c.r)
 		}
-		if c.mark != 0 {
-			dst = appendMarks(dst, l.marks, c.mark)
+		for i := 0; i < maxMarks && c.marks[i] != 0; i++ {
+			dst = utf8.AppendRune(dst, c.marks[i])
 		}
 	}
 	return dst

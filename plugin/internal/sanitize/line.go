@@ -35,7 +35,6 @@ type line struct {
 	edited bool
 	cells  []cell // one for each column
 	column int    // of the cursor, which may be past the end
-	marks  []mark // of all cells
 	view   []byte // what shown has returned of an edited line
 }
 
@@ -94,7 +93,7 @@ func (l *line) finish() {
 	if l.edited {
 		l.cells = trimBlanks(l.cells)
 		l.finishCells(len(l.cells))
-		l.edited, l.marks, l.column = false, l.marks[:0], 0
+		l.edited, l.column = false, 0
 	}
 	l.start = len(l.buf)
 }
@@ -115,8 +114,8 @@ func (l *line) rest() {
 	if cap(l.buf) > retained && len(l.buf) < retained/8 {
 		l.buf = bytes.Clone(l.buf)
 	}
-	if !l.edited && (cap(l.cells) > retained/8 || cap(l.view) > retained) {
-		l.cells, l.marks, l.view = nil, nil, nil
+	if !l.edited && (cap(l.cells) > retained/16 || cap(l.view) > retained) {
+		l.cells, l.view = nil, nil
 	}
 }
 
@@ -125,7 +124,7 @@ func (l *line) shown() []byte {
 	if !l.edited {
 		return l.buf[l.start:]
 	}
-	l.view = l.appendCells(l.view[:0], trimBlanks(l.cells))
+	l.view = appendCells(l.view[:0], trimBlanks(l.cells))
 	return l.view
 }
 

@@ -16,9 +16,14 @@ const (
 // cleanPrefix returns the length of the longest prefix of p that may be handed
 // on as it is: printable ASCII, newlines, tabs, and whole valid runes that are
 // no C1 control.
-func cleanPrefix(p []byte) int {
+func cleanPrefix(p []byte) int { return prefix(p, cleanASCII) }
+
+// printablePrefix is cleanPrefix without newlines and tabs.
+func printablePrefix(p []byte) int { return prefix(p, asciiPrefix) }
+
+func prefix(p []byte, ascii func([]byte) int) int {
 	for i := 0; ; {
-		i += cleanASCII(p[i:])
+		i += ascii(p[i:])
 		n := cleanRunes(p[i:])
 		if n == 0 {
 			return i
@@ -27,7 +32,7 @@ func cleanPrefix(p []byte) int {
 	}
 }
 
-// cleanASCII looks at the ASCII part only.
+// cleanASCII is cleanPrefix of ASCII.
 func cleanASCII(p []byte) int {
 	i := 0
 	for ; len(p)-i >= 32; i += 32 {
@@ -58,20 +63,7 @@ func dirty(x uint64) uint64 {
 	return (x | (x + ones) | control&other) & highs
 }
 
-// printablePrefix returns the length of the longest prefix of p that is clean
-// and has neither newlines nor tabs.
-func printablePrefix(p []byte) int {
-	for i := 0; ; {
-		i += asciiPrefix(p[i:])
-		n := cleanRunes(p[i:])
-		if n == 0 {
-			return i
-		}
-		i += n
-	}
-}
-
-// asciiPrefix looks at the ASCII part only.
+// asciiPrefix is printablePrefix of ASCII.
 func asciiPrefix(p []byte) int {
 	i := 0
 	for ; len(p)-i >= 8; i += 8 {
@@ -89,17 +81,16 @@ func asciiPrefix(p []byte) int {
 // first returns the index of the first byte that is marked.
 func first(found uint64) int { return bits.TrailingZeros64(found) / 8 }
 
-// cleanRunes looks at the non-ASCII part only.
+// cleanRunes is cleanPrefix of what is not ASCII.
 func cleanRunes(p []byte) int {
 	i := 0
 	for i < len(p) && p[i] >= utf8.RuneSelf {
-		// Most of what is not ASCII has three bytes and is of no special range.
 		if len(p)-i >= 4 && common(binary.LittleEndian.Uint32(p[i:])) {
 			i += 3
 			continue
 		}
-		n, ok := runeLen(p[i:])
-		if !ok || n == 0 || p[i] == 0xc2 && p[i+1] < 0xa0 {
+		r, n := utf8.DecodeRune(p[i:])
+		if n == 1 || r < 0xa0 {
 			break
 		}
 		i += n
@@ -119,37 +110,16 @@ const special = 1<<0x0 | 1<<0xd // 0xe0 and 0xed
 // ASCII, begins with: 0 where p ends within it. Where p begins with none, it
 // is that of the longest part that could have become one, at least 1.
 func runeLen(p []byte) (n int, ok bool) {
-	size, low, high := 0, byte(0x80), byte(0xbf)
-	switch b := p[0]; {
-	case b < 0xc2 || b > 0xf4:
-		return 1, false
-	case b < 0xe0:
-		size = 2
-	case b < 0xf0:
-		size = 3
-	default:
-		size = 4
+	if !utf8.FullRune(p) {
+		return 0, true
 	}
-	switch p[0] {
-	case 0xe0:
-		low = 0xa0
-	case 0xed:
-		high = 0x9f
-	case 0xf0:
-		low = 0x90
-	case 0xf4:
-		high = 0x8f
+	if _, n = utf8.DecodeRune(p); n > 1 {
+		return n, true
 	}
-	for i := 1; i < size; i++ {
-		if i == len(p) {
-			return 0, true
-		}
-		if p[i] < low || p[i] > high {
-			return i, false
-		}
-		low, high = 0x80, 0xbf
+	for !utf8.FullRune(p[:n]) {
+		n++
 	}
-	return size, true
+	return max(n-1, 1), false
 }
 
 // maxInvalid bounds what invalidPrefix looks at.
