@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -43,21 +44,13 @@ type Logs struct {
 
 // NewLogs makes nothing on disk yet.
 func NewLogs(cfg LogsConfig) *Logs {
-	if cfg.Dir == "" {
-		cfg.Dir = DefaultLogDir()
-	}
-	if abs, err := filepath.Abs(cfg.Dir); err == nil { // a Result's paths are for whoever, wherever
+	cfg.Dir = cmp.Or(cfg.Dir, DefaultLogDir())
+	if abs, err := filepath.Abs(cfg.Dir); err == nil { // whoever reads a Result's path may be elsewhere
 		cfg.Dir = abs
 	}
-	if cfg.MaxBytes == 0 {
-		cfg.MaxBytes = DefaultMaxLogBytes
-	}
-	if cfg.MaxSessionBytes == 0 {
-		cfg.MaxSessionBytes = DefaultMaxSessionBytes
-	}
-	if cfg.Retention == 0 {
-		cfg.Retention = DefaultRetention
-	}
+	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, DefaultMaxLogBytes)
+	cfg.MaxSessionBytes = cmp.Or(cfg.MaxSessionBytes, DefaultMaxSessionBytes)
+	cfg.Retention = cmp.Or(cfg.Retention, DefaultRetention)
 	return &Logs{cfg: cfg, left: cfg.MaxSessionBytes, sizes: map[string]int64{}}
 }
 
@@ -140,13 +133,6 @@ func checkDir(dir string) error {
 	return nil
 }
 
-// Folder returns the session's folder, "" where no log was made.
-func (l *Logs) Folder() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.folder
-}
-
 // Close ends the session's hold on its folder and removes it where nothing is in
 // it any more or, with a negative retention, in any case.
 func (l *Logs) Close() error {
@@ -172,10 +158,10 @@ func holdsNothing(folder string) bool {
 // allow says how many of n bytes a log of the given size may take, and what
 // stops it where these are not all. The bytes are taken off the session's
 // bound.
-func (l *Logs) allow(size int64, n int) (allowed int, reason string) {
+func (l *Logs) allow(size int64, n int) (allowed int, reason error) {
 	allowed = n
 	if left := l.cfg.MaxBytes - size; int64(allowed) > left {
-		allowed, reason = int(max(0, left)), fmt.Sprintf("a log may hold %d bytes (MaxLogBytes)", l.cfg.MaxBytes)
+		allowed, reason = int(max(0, left)), fmt.Errorf("a log may hold %d bytes (MaxLogBytes)", l.cfg.MaxBytes)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -184,7 +170,7 @@ func (l *Logs) allow(size int64, n int) (allowed int, reason string) {
 	}
 	if l.left < int64(allowed) {
 		allowed = int(l.left)
-		reason = fmt.Sprintf("the session's logs may hold %d bytes (MaxSessionLogBytes; a log that is removed counts no more)", l.cfg.MaxSessionBytes)
+		reason = fmt.Errorf("the session's logs may hold %d bytes (MaxSessionLogBytes; a log that is removed counts no more)", l.cfg.MaxSessionBytes)
 	}
 	l.left -= int64(allowed)
 	return allowed, reason

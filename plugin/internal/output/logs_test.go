@@ -26,8 +26,8 @@ func TestLogOnAFullDisk(t *testing.T) {
 	s.Keep()
 	write(t, s, "before\n")
 	s.Show(defaults, true)
-	file := s.log.file // nothing is being written
-	s.log.file, _ = os.OpenFile("/dev/full", os.O_RDWR, 0)
+	file := s.log.log.file // nothing is being written
+	s.log.log.file, _ = os.OpenFile("/dev/full", os.O_RDWR, 0)
 	file.Close()
 	write(t, s, strings.Repeat("after\n", 100_000))
 	require.NoError(t, s.Close())
@@ -65,7 +65,7 @@ func TestAFolderThatWasRemovedIsMadeAgain(t *testing.T) {
 	defer logs.Close()
 	_, err := logs.create("first")
 	require.NoError(t, err)
-	require.NoError(t, os.RemoveAll(logs.Folder()))
+	require.NoError(t, os.RemoveAll(logs.folder))
 	_, err = logs.create("second")
 	require.NoError(t, err)
 }
@@ -81,7 +81,7 @@ func TestAFolderGoesWhoseLogsWereRemoved(t *testing.T) {
 			require.NoError(t, os.Remove(log.Name()))
 		}
 		require.NoError(t, logs.Close())
-		_, err = os.Stat(logs.Folder())
+		_, err = os.Stat(logs.folder)
 		assert.Equal(t, removed, errors.Is(err, fs.ErrNotExist))
 	}
 }
@@ -95,5 +95,5 @@ func TestSweepOfAFolderWithBrackets(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, logs.Close())
 	Sweep(dir)
-	assert.NoDirExists(t, logs.Folder())
+	assert.NoDirExists(t, logs.folder)
 }

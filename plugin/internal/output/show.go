@@ -34,8 +34,8 @@ func (s *Stream) Outline() shared.Output {
 	defer s.mu.Unlock()
 	out := shared.Output{TotalBytes: s.endLocked(), TotalLines: s.totalLinesLocked()}
 	if s.log != nil {
-		s.log.waitForLocked(1) // the file is made by then
-		out.Path, out.PathError = s.log.path, s.log.problemLocked()
+		s.log.waitLocked(1) // the first question made the file
+		out.Path, out.PathError = s.log.path, s.log.problem
 	}
 	return out
 }
@@ -48,8 +48,9 @@ func (s *Stream) sync() (path, problem string) {
 	if s.log == nil {
 		return "", ""
 	}
-	s.log.syncLocked()
-	return s.log.path, s.log.problemLocked()
+	s.log.askLocked()
+	s.log.waitLocked(s.log.asked)
+	return s.log.path, s.log.problem
 }
 
 func (s *Stream) totalLinesLocked() int64 {

@@ -126,7 +126,7 @@ func (s *Stream) Close() error {
 	s.ended = true
 	if s.log != nil {
 		s.log.closeLocked()
-		s.log.syncLocked()
+		s.log.waitLocked(s.log.asked)
 	}
 	s.changeLocked()
 	return nil
