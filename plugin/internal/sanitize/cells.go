@@ -115,8 +115,7 @@ func (l *line) tab() {
 // and returns them to be written to.
 func (l *line) take(least, most int) []cell {
 	if l.column+least > maxLine {
-		front := maxLine / 2
-		l.finishCells(l.first(front))
+		l.finishCells(l.first(maxLine / 2))
 	}
 	from := l.column
 	l.pad(from)
@@ -157,18 +156,12 @@ func (l *line) split(column int) {
 
 // move moves the cursor by columns.
 func (l *line) move(by int) {
-	if l.isEmpty() && by < 0 {
-		return
-	}
 	l.toCells()
 	l.moveTo(l.column + by)
 }
 
 // moveTo moves the cursor to a column, but not far past the end.
 func (l *line) moveTo(column int) {
-	if l.isEmpty() && column <= 0 {
-		return
-	}
 	l.toCells()
 	if l.column = max(column, 0); l.column > len(l.cells) {
 		l.column = max(len(l.cells), min(l.column, maxColumn))
@@ -182,9 +175,6 @@ func (l *line) settle() {
 		l.edited = false
 	}
 }
-
-// isEmpty reports whether a line is plain and has no text.
-func (l *line) isEmpty() bool { return !l.edited && l.start == len(l.buf) }
 
 // finishCells finishes the first n cells.
 func (l *line) finishCells(n int) {

@@ -83,13 +83,9 @@ func (l *line) shift(final byte, n int) {
 // with the text.
 func (l *line) expandTabs(from int) {
 	for i := from; i < len(l.cells); i++ {
-		if l.cells[i].r != '\t' {
-			continue
-		}
-		l.cells[i] = cell{r: ' '}
-		for i+1 < len(l.cells) && l.cells[i+1].r == wide {
-			i++
-			l.cells[i].r = ' '
+		if l.cells[i].r == '\t' {
+			l.split(i + 1)
+			l.cells[i] = cell{r: ' '}
 		}
 	}
 }

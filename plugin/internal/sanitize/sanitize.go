@@ -32,9 +32,8 @@ type Sanitizer struct {
 	line line
 	esc  escape
 
-	part  [utf8.UTFMax]byte // the beginning of a rune that the last Write ended in
-	size  int               // of part
-	whole [utf8.UTFMax]byte // the rune, while it is handled
+	part [utf8.UTFMax]byte // the beginning of a rune that the last Write ended in
+	size int               // of part
 
 	cr      bool  // a CR has come; an LF next makes it mean nothing
 	dropped int64 // see Dropped
@@ -226,8 +225,8 @@ func (s *Sanitizer) resume(b byte) {
 	s.part[s.size] = b
 	s.size++
 	if n, _ := runeLen(s.part[:s.size]); n > 0 { // complete, or it never will be
-		whole := s.whole[:copy(s.whole[:], s.part[:s.size])]
+		whole, n := s.part, s.size
 		s.size = 0
-		s.feed(whole)
+		s.feed(whole[:n])
 	}
 }
