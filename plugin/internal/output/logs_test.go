@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
 )
 
 // A full disk costs the log, and nothing else.
@@ -36,6 +39,44 @@ func TestLogOnAFullDisk(t *testing.T) {
 	assert.EqualValues(t, 100_001, out.TotalLines)
 	assert.True(t, strings.HasSuffix(out.Content, "after\nafter\n"))
 	assert.EqualValues(t, DefaultMaxSessionBytes-7, logs.left, "what was not written does not count")
+}
+
+// A disk that is stuck holds up the command, and nobody who looks at memory.
+func TestLogOnAStuckDisk(t *testing.T) {
+	t.Parallel()
+	logs := NewLogs(LogsConfig{Dir: t.TempDir()})
+	s := NewStream(StreamConfig{Logs: logs, Name: "log"})
+	w := s.Watch(regexp.MustCompile(`needle`))
+	logs.mu.Lock() // no log can be made or written
+	changed := s.Changed()
+	s.Keep()
+	write(t, s, "needle\n")
+	<-changed
+	assert.True(t, match(w))
+	assert.True(t, s.Written())
+	done, hay := make(chan struct{}), strings.Repeat("hay\n", 1<<20)
+	go func() {
+		defer close(done)
+		write(t, s, hay)
+		s.Ready()
+	}()
+	shown := make(chan shared.Output)
+	go func() { shown <- s.Show(defaults, true) }()
+	select {
+	case <-done:
+		t.Error("the command was not held up")
+	case <-shown:
+		t.Error("Show did not wait for the log")
+	case <-time.After(50 * time.Millisecond):
+	}
+	s.mu.Lock()
+	assert.LessOrEqual(t, s.log.fill.Len(), fillSize+writeSize)
+	s.mu.Unlock()
+	logs.mu.Unlock()
+	<-done
+	assert.Empty(t, (<-shown).PathError)
+	require.NoError(t, s.Close())
+	assert.Equal(t, "needle\n"+hay, logText(t, s.Show(defaults, true)))
 }
 
 // A log that was removed counts no more.

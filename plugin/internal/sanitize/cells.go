@@ -8,8 +8,8 @@ import (
 const (
 	tabStop = 8
 
-	// maxColumn bounds how far past the end of the line the cursor moves, and how
-	// many cells are inserted at a time.
+	// maxColumn bounds how far past its end a line is moved to or grows by
+	// insertions.
 	maxColumn = 1 << 10
 )
 

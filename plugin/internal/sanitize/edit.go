@@ -71,9 +71,10 @@ func (l *line) shift(final byte, n int) {
 		l.split(end)
 		l.cells = slices.Delete(l.cells, at, end)
 	case '@':
-		n = min(n, maxColumn, maxLine-at)
-		l.pad(min(len(l.cells)+n, maxLine))
-		l.split(len(l.cells) - n) // what goes past the bound is lost, as at the edge of a terminal
+		size := max(len(l.cells), min(len(l.cells)+n, maxColumn))
+		n = min(n, size-at)
+		l.pad(size)
+		l.split(size - n) // what goes past the end is lost, as at the edge of a terminal
 		copy(l.cells[at+n:], l.cells[at:])
 		l.blanks(at, at+n)
 	}

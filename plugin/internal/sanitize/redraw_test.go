@@ -12,6 +12,7 @@ import (
 // TestEditsOfATerminalsLine shows that what redraws a line of a terminal's width
 // goes on for ever.
 func TestEditsOfATerminalsLine(t *testing.T) {
+	t.Parallel()
 	draws := map[string]func(i int) string{
 		"a bar":           func(i int) string { return fmt.Sprintf("\r\x1b[2K%s %3d%%", strings.Repeat("━", i%200), i%100) },
 		"a column":        func(i int) string { return fmt.Sprintf("\x1b[1G%s\x1b[150G%7d", strings.Repeat("━", 140), i) },
@@ -23,7 +24,7 @@ func TestEditsOfATerminalsLine(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			var out bytes.Buffer
 			s := New(&out)
-			for i := range 20_000 {
+			for i := range 5_000 {
 				_, _ = s.Write([]byte(draw(i)))
 			}
 			assert.Zero(t, out.Len(), "the line goes on")

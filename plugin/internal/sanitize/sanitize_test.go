@@ -3,6 +3,7 @@ package sanitize
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -43,6 +44,7 @@ func requireEverySplit(t *testing.T, want, s string) {
 // The first cases are those of the check_pid tool, under its names; a lone
 // CR does to a line what it does on a terminal.
 func TestSanitize(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct{ in, want string }{
 		"passes plain text through unchanged":   {"hello world", "hello world"},
 		"strips ANSI color codes":               {"\x1b[31mhello\x1b[0m", "hello"},
@@ -165,6 +167,7 @@ func TestSanitize(t *testing.T) {
 }
 
 func TestAnEscapeThatNeverEndsDoesNotSwallowTheRest(t *testing.T) {
+	t.Parallel()
 	for _, start := range []string{"\x1b]0;", "\x1bP", "\x1b_", "\x1b^", "\x1bX", "\x1b[", "\x1b[1;", "\x9b"} {
 		text := strings.Repeat("0", 100_000)
 		got := String(start + text)
@@ -175,7 +178,38 @@ func TestAnEscapeThatNeverEndsDoesNotSwallowTheRest(t *testing.T) {
 	}
 }
 
+func TestDroppedCountsWhatIsNoText(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]int64{
+		"plain\ttext\n語":        0,
+		"CRLF\r\nCRLF\r\n":      0,
+		"CR CR LF\r\r\n":        1,
+		"50%\r60%\n":            1,
+		"50%\r60%\r\n":          1,
+		"\x00\x00\x00a\a\b":     5,
+		"\x1b[1mbold\x1b[m":     7,
+		"\x1b[1\nm":             4,
+		"\x1b[1\r\nm":           4,
+		"\x1b[1\rCx":            5,
+		"\x9b1m\u009b1m\u0085":  9,
+		"\x1b]0;title\x1b\\":    11,
+		"\x1b]0;日本\x07":         11,
+		"\x1b]0;a\u009cb":       7,
+		"\x1b]0;never ended\n":  15,
+		"\xff\xfe\xe6 no UTF-8": 0,
+	} {
+		for size := 1; size <= len(in); size++ {
+			z := New(discard{})
+			for chunk := range slices.Chunk([]byte(in), size) {
+				_, _ = z.Write(chunk)
+			}
+			assert.Equal(t, want, z.Dropped(), "%q in chunks of %d", in, size)
+		}
+	}
+}
+
 func TestLineIsWhatATerminalShowsNow(t *testing.T) {
+	t.Parallel()
 	z := New(new(bytes.Buffer))
 	for _, step := range []struct{ in, want string }{
 		{"Pass", "Pass"}, {"word: ", "Password: "}, {"\r", "Password: "}, {"\x1b[K", ""}, {"日\xe6", "日"}, {"\x9c\xac", "日本"}, {"\bx", "日 x"}, {"\n", ""},
@@ -186,6 +220,7 @@ func TestLineIsWhatATerminalShowsNow(t *testing.T) {
 }
 
 func TestTheFrontOfALongLineIsHandedOn(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct{ in, want string }{
 		"as it is":       {strings.Repeat("x", 5*maxLine), strings.Repeat("x", 5*maxLine)},
 		"runes whole":    {"x" + strings.Repeat("語", maxLine), "x" + strings.Repeat("語", maxLine)},
@@ -215,6 +250,7 @@ func sanitizeChunks(s string, size int) string {
 
 // What is finished at the bound must not depend on the chunks either.
 func TestChunksDoNotMatterAtTheBound(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 2 {
 		var raw strings.Builder
@@ -232,6 +268,7 @@ func TestChunksDoNotMatterAtTheBound(t *testing.T) {
 }
 
 func TestMemoryOfALineIsBounded(t *testing.T) {
+	t.Parallel()
 	for name, chunk := range map[string]string{
 		"no newline":       strings.Repeat("x", 1<<16),
 		"wide":             strings.Repeat("語", 1<<14),
@@ -241,6 +278,7 @@ func TestMemoryOfALineIsBounded(t *testing.T) {
 		"edited marks":     "\rx" + strings.Repeat("\u0301", 1<<14),
 		"far to the right": strings.Repeat("\x1b[99999Cx", 1<<10),
 		"inserts":          "abc\r" + strings.Repeat("\x1b[99999@", 1<<8),
+		"a long line":      strings.Repeat("x", maxLine) + "\r" + strings.Repeat("\x1b[9@\x1b[3Cy", 1<<4),
 		"tabs":             strings.Repeat("\t", 1<<15) + "\x1b[5D\x1b[1K\x1b[9@\x1b[9P\rx",
 		"erased tabs":      strings.Repeat("\t", 1<<15) + "\r\x1b[60000Xx\x1b[60000G\x1b[1Ky",
 		"backspaces":       strings.Repeat("日本\b\b\b", 1<<12),
@@ -251,7 +289,7 @@ func TestMemoryOfALineIsBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			z := New(discard{})
-			for range 50 {
+			for range 20 {
 				_, _ = z.Write([]byte(chunk))
 				_ = z.Line()
 				require.LessOrEqual(t, memory(z), 32*maxLine)
@@ -261,6 +299,7 @@ func TestMemoryOfALineIsBounded(t *testing.T) {
 }
 
 func TestASanitizerAtRestIsSmall(t *testing.T) {
+	t.Parallel()
 	z := New(discard{})
 	assert.Zero(t, memory(z))
 	_, _ = z.Write([]byte(strings.Repeat("x", 3*maxLine) + "\rab\x1b[40000G語\nshort\rS"))
@@ -273,7 +312,7 @@ func memory(z *Sanitizer) int {
 	return cap(z.line.buf) + cap(z.line.view) + 16*cap(z.line.cells)
 }
 
-func TestNoLineAllocates(t *testing.T) {
+func TestNoLineAllocates(t *testing.T) { // not parallel: it measures
 	for name, line := range map[string]string{
 		"plain":    "a line\tof a build log\n",
 		"coloured": "\x1b[1mfile.c:\x1b[m\x1b[K \x1b[35mwarning\x1b[0m\n",
@@ -293,6 +332,7 @@ func TestNoLineAllocates(t *testing.T) {
 
 // The sink gets whole lines, and never part of a rune.
 func TestWhatIsHandedOnEndsWithARune(t *testing.T) {
+	t.Parallel()
 	text := strings.Repeat("語é\U0001f44d x\r日\n", 20) + strings.Repeat("語é\U0001f44d", maxLine/4) + "\n"
 	for _, size := range []int{97, 4096, 40_000, len(text)} {
 		z := New(validText{t})
@@ -313,9 +353,10 @@ func (v validText) Write(p []byte) (int, error) {
 
 // What looks at eight bytes at a time finds what a plain loop finds.
 func TestScansAreExact(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(5, 6))
 	alphabet := []string{"a", " ", "~", "\x7f", "\x1f", "\t", "\n", "\r", "\x00", "\x0b", "\x08", "\x80", "\x9b", "\xff", "\u0085", "\u00a0", "é", "語", "\ufffd", "\U0001f44d", "\xe0\x80\x80", "\xed\xa0\x80", "\xe6\x9c"}
-	for range 50_000 {
+	for range 10_000 {
 		dirt := 1 + random.IntN(len(alphabet))
 		var b []byte
 		for range random.IntN(80) {
@@ -346,11 +387,14 @@ func TestScansAreExact(t *testing.T) {
 }
 
 func TestRuneWidth(t *testing.T) {
+	t.Parallel()
 	for r := rune(0xa0); r <= utf8.MaxRune; r++ {
 		if !utf8.ValidRune(r) {
 			continue
 		}
-		require.Equal(t, ansi.StringWidthWc(string(r)), width(r, []byte(string(r))), "%U", r)
+		if want, got := ansi.StringWidthWc(string(r)), width(r, []byte(string(r))); got != want {
+			t.Errorf("%U: %d, want %d", r, got, want)
+		}
 	}
 }
 

@@ -212,8 +212,9 @@ func randomStep(r *rand.Rand) step {
 // Whatever a program does to a line, and however often someone looks, the
 // sanitizer shows what the model shows.
 func TestALineIsWhatATerminalShows(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 10_000 {
+	for range 4_000 {
 		var raw string
 		var want terminal
 		var b bytes.Buffer
