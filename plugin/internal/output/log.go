@@ -9,8 +9,8 @@ import (
 
 // logFile is the file that holds a stream from its first byte on:
 //
-//	finished text │ the line being written, as it was when somebody asked for it
-//	            size                                                           end
+//	finished text │ the line being written, as it was when it was last asked for
+//	            size                                                             end
 //
 // It stops for good at the first byte that the bounds or the disk do not allow,
 // so that it is always an unbroken beginning of the stream. One goroutine at a
@@ -78,7 +78,7 @@ func (l *logFile) path() string {
 	return l.file.Name()
 }
 
-// cause strips the path off an error whose reader is told of it anyway.
+// cause strips the path off an error: the Result has it in Path.
 func cause(err error) error {
 	var path *os.PathError
 	if errors.As(err, &path) {

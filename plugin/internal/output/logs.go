@@ -45,7 +45,7 @@ type Logs struct {
 // NewLogs makes nothing on disk yet.
 func NewLogs(cfg LogsConfig) *Logs {
 	cfg.Dir = cmp.Or(cfg.Dir, DefaultLogDir())
-	if abs, err := filepath.Abs(cfg.Dir); err == nil { // whoever reads a Result's path may be elsewhere
+	if abs, err := filepath.Abs(cfg.Dir); err == nil { // a Result's reader may have another working directory
 		cfg.Dir = abs
 	}
 	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, DefaultMaxLogBytes)
@@ -70,7 +70,7 @@ func (l *Logs) create(name string) (*os.File, error) {
 	if l.closed {
 		return nil, errors.New("no log: the session has ended")
 	}
-	for range 2 { // a folder that somebody removed is made again
+	for range 2 { // a folder that was removed is made again
 		if err := l.open(); err != nil {
 			return nil, fmt.Errorf("no log: %w", err)
 		}
@@ -116,8 +116,8 @@ func privateDir(dir string) error {
 	return checkDir(dir)
 }
 
-// checkDir refuses a default folder that somebody else made: anybody can guess
-// its name. Any other folder is its user's choice.
+// checkDir refuses a default folder that another user made: its name is easy to
+// guess. Any other folder is its user's choice.
 func checkDir(dir string) error {
 	if dir != DefaultLogDir() {
 		return nil
@@ -194,7 +194,7 @@ func (l *Logs) finished(path string, size int64) {
 // reclaimEvery is how often reclaimLocked looks, at most.
 const reclaimEvery = time.Second
 
-// reclaimLocked gives back what finished logs held that somebody has removed.
+// reclaimLocked gives back the bytes of finished logs that were removed since.
 func (l *Logs) reclaimLocked() {
 	if time.Since(l.looked) < reclaimEvery {
 		return

@@ -41,7 +41,7 @@ func TestLogOnAFullDisk(t *testing.T) {
 	assert.EqualValues(t, DefaultMaxSessionBytes-7, logs.left, "what was not written does not count")
 }
 
-// A disk that is stuck holds up the command, and nobody who looks at memory.
+// A disk that is stuck holds up the command, but not a reader of what is in memory.
 func TestLogOnAStuckDisk(t *testing.T) {
 	t.Parallel()
 	logs := NewLogs(LogsConfig{Dir: t.TempDir()})

@@ -34,7 +34,7 @@ type Stream struct {
 	log     *logWriter // nil: the tail has all of the finished text
 	shown   mark
 	ended   bool
-	changed chan struct{} // closed at the next change; nil: nobody waits
+	changed chan struct{} // closed at the next change; nil: it was not asked for
 }
 
 // NewStream returns an empty stream.

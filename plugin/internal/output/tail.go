@@ -1,7 +1,7 @@
 package output
 
 // tail keeps the last bytes of a stream. Positions are those of the whole
-// stream, so that a reader who fell behind sees it by start. Memory grows with
+// stream, so that start tells a reader whether it fell behind. Memory grows with
 // the stream up to max and then stays.
 type tail struct {
 	buf []byte // a ring once len(buf) == max; the byte at position p is buf[p%len(buf)]

@@ -25,7 +25,7 @@ type cut struct {
 // line that it ends.
 //
 // whole says that text begins where the stream's part to show begins;
-// otherwise earlier bytes are gone already and text begins amid a line.
+// otherwise earlier bytes are gone already and text begins within a line.
 func cutTail(text []byte, whole bool, maxLines, maxBytes int) cut {
 	from := len(text)
 	for lines := 0; from > 0; lines++ {

@@ -103,7 +103,7 @@ func FuzzCutTail(f *testing.F) {
 			require.LessOrEqual(t, countLines([]byte(kept)), lines)
 		}
 		if !c.partial && c.from > 0 {
-			require.Equal(t, byte('\n'), s[c.from-1], "cut amid a line")
+			require.Equal(t, byte('\n'), s[c.from-1], "cut within a line")
 		}
 		if whole && len(s) <= size && (lines < 0 || countLines([]byte(s)) <= lines) {
 			require.Equal(t, s, kept, "cut although it fits")

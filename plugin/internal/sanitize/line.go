@@ -25,7 +25,7 @@ const (
 //	  └────────────────────────────────────────────────────────────────────┘
 //	                     LF, or nothing is left of the line
 //
-// A plain line is bytes at the end of buf; nobody knows what columns they have.
+// A plain line is bytes at the end of buf; their columns are not known.
 // An edited one is cells with a cursor.
 type line struct {
 	w     io.Writer
