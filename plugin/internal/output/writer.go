@@ -26,8 +26,8 @@ type logWriter struct {
 	fill     *bytes.Buffer // text for the log; nil: none
 	running  bool          // run is
 	closing  bool          // nothing more comes
-	asked    int           // how often the log was to be brought up to date
-	answered int           // how many of these calls it has heeded
+	asked    int           // requests to bring the log up to date
+	answered int           // how many of them are done
 	path     string        // of the log, "" where there is none
 	problem  string        // why the log is incomplete, "" where it is not
 }

@@ -153,7 +153,7 @@ func TestSanitize(t *testing.T) {
 		"raw C1 without a string": {"a\x85b\x9cc", "a\uFFFDb\uFFFDc"},
 		"an old encoding":         {"u\x9eivatel\x9d: \x90ok\nnext\n", "u\uFFFDivatel\uFFFD: \uFFFDok\nnext\n"},
 		"a raw CSI after an edit": {"a\rb\x9b2Cc\xffd", "b  c\uFFFDd"},
-		"a raw CSI among others":   {"\xfe\x9b1m\xff\x9b1m", "\uFFFD\uFFFD"},
+		"a raw CSI among others":  {"\xfe\x9b1m\xff\x9b1m", "\uFFFD\uFFFD"},
 		"too high":                {"\xf4\xa0\x80\x80", "\uFFFD\uFFFD\uFFFD\uFFFD"},
 		"two starts of runes":     {"\xe6\xe7\x9cx", "\uFFFD\uFFFDx"},
 		"the last code point":     {"\U0010ffff\ue000\u07ff", "\U0010ffff\ue000\u07ff"},
