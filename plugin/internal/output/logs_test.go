@@ -62,16 +62,25 @@ func TestLogOnAStuckDisk(t *testing.T) {
 	}()
 	shown := make(chan shared.Output)
 	go func() { shown <- s.Show(defaults, true) }()
+	filled := func() int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.log.fill == nil {
+			return 0
+		}
+		return s.log.fill.Len()
+	}
+	for changed := s.Changed(); filled() <= fillSize-writeSize; changed = s.Changed() {
+		<-changed
+	}
+	assert.LessOrEqual(t, filled(), fillSize+writeSize)
 	select {
 	case <-done:
 		t.Error("the command was not held up")
 	case <-shown:
 		t.Error("Show did not wait for the log")
-	case <-time.After(50 * time.Millisecond):
+	default:
 	}
-	s.mu.Lock()
-	assert.LessOrEqual(t, s.log.fill.Len(), fillSize+writeSize)
-	s.mu.Unlock()
 	logs.mu.Unlock()
 	<-done
 	assert.Empty(t, (<-shown).PathError)
