@@ -1,11 +1,6 @@
 package main
 
-import (
-	"os"
-	"sync"
-
-	"golang.org/x/sys/unix"
-)
+import "sync"
 
 // maxLog bounds the log lines that wait for the host, in bytes.
 const maxLog = 1 << 20
@@ -13,9 +8,9 @@ const maxLog = 1 << 20
 // logPipe carries the plugin's log to its host, which reads it over the
 // connection. A Write never waits: lines that find no room are dropped.
 //
-// Stderr would not do. A command can open this process's stderr, which is a
-// pipe, through /proc, write there what go-plugin in the host takes for log
-// lines, and crash the host by a line that is malformed.
+// Stderr would not do: it is a pipe, and a command could open it through /proc
+// and write there what go-plugin in the host takes for log lines. A malformed one
+// would crash the host.
 type logPipe struct {
 	mu      sync.Mutex // guards lines
 	written *sync.Cond
@@ -49,14 +44,4 @@ func (l *logPipe) Read(p []byte) (int, error) {
 	n := copy(p, l.lines)
 	l.lines = append(l.lines[:0], l.lines[n:]...)
 	return n, nil
-}
-
-// dropStderr gives up the pipe to the host's stderr reader.
-func dropStderr() error {
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer null.Close()
-	return unix.Dup2(int(null.Fd()), int(os.Stderr.Fd()))
 }

@@ -1,7 +1,6 @@
 package shared_test
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -167,28 +166,17 @@ func TestMeaning5ChildrenInTheBackground(t *testing.T) {
 		assert.Equal(t, shared.StatusCompleted, r.Status)
 		assert.Equal(t, "early\nlate\n", readFile(t, r.Stdout.Path))
 	})
-	t.Run("those of a login are its, too", func(t *testing.T) {
+	t.Run("those of a login end at Close", func(t *testing.T) {
 		if os.Getuid() != 0 {
 			t.Skip("others than root are asked for a password")
 		}
 		if text, err := exec.Command("su", "-", "-c", "true").CombinedOutput(); err != nil {
 			t.Skipf("su - does not work here: %v %s", err, text)
 		}
-		bash, g := launch(t), newGate(t)
-		for _, command := range []string{"setsid -f %s", "nohup %s >/dev/null 2>&1 &", "(" + g.wait() + "; echo late; %s) &"} {
-			r := run(t, bash, "su - -c '"+fmt.Sprintf(command, forever)+"'")
-			require.NotEmpty(t, r.Leftover, command)
-			child := r.Leftover[0].PID
-			if strings.Contains(command, "late") {
-				g.open(t)
-				r, err := bash.Check(t.Context(), shared.CheckRequest{PID: r.PID, Wait: hang, WaitFor: "late"})
-				require.NoError(t, err)
-				assert.Equal(t, "late\n", r.Stdout.Content)
-				assert.NotEmpty(t, r.Leftover)
-			}
-			kill(t, bash, r.PID)
-			assert.False(t, plugintest.Alive(child), command)
-		}
+		bash := launch(t)
+		r := run(t, bash, "su - -c 'setsid "+forever+" >/dev/null 2>&1 & echo $!'")
+		require.NoError(t, bash.Close())
+		awaitDeath(t, number(t, r.Stdout.Content))
 	})
 	t.Run("Check waits for the last of them", func(t *testing.T) {
 		g := newGate(t)

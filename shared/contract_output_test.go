@@ -438,23 +438,3 @@ func TestTheLogsPathIsAbsolute(t *testing.T) {
 	assert.Equal(t, dir, filepath.Dir(filepath.Dir(r.Stdout.Path)))
 	assert.Equal(t, seq(1, 3000), readFile(t, r.Stdout.Path))
 }
-
-// A program that has writes to its output fail instead of wait has those of all
-// others of the command fail, too: node does.
-func TestWritesWaitForRoom(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux lets the plugin see to that")
-	}
-	perl, err := exec.LookPath("perl")
-	if err != nil {
-		t.Skip("there is no perl, which can do what node does")
-	}
-	const flags = `use Fcntl; sub flags { my $f = fcntl($_[0], F_GETFL, 0) or die; $f } `
-	for name, fd := range map[string]string{"stdout": "STDOUT", "stderr": "STDERR"} {
-		r := run(t, launch(t), perl+" -e '"+flags+"fcntl("+fd+", F_SETFL, flags("+fd+") | O_NONBLOCK) or die; print "+fd+" qq(x\n)'; "+
-			perl+" -e '"+flags+"for (1 .. 1000) { exit unless flags("+fd+") & O_NONBLOCK; select undef, undef, undef, 0.01 } exit 1' && seq 300000")
-		assert.Zero(t, r.ExitCode, name)
-		assert.EqualValues(t, 300_001, r.Stdout.TotalLines+r.Stderr.TotalLines, name)
-	}
-}

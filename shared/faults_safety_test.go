@@ -180,28 +180,6 @@ func TestFaultSwappedBinary(t *testing.T) {
 	}
 }
 
-// A process that takes over the environment of a command is not the command's,
-// as where that has written it to a file for later.
-func TestFaultEnvironmentOfAnotherSession(t *testing.T) {
-	t.Parallel()
-	snapshot := filepath.Join(t.TempDir(), "environment")
-	first, second := launch(t), launch(t)
-	run(t, first, "export -p >"+snapshot)
-	job := background(t, second, ". "+snapshot+"; exec bash -c 'echo ready; "+forever+" & wait'")
-	awaitText(t, second, job.PID, "ready")
-	ready := filepath.Join(t.TempDir(), "ready")
-	stranger := exec.Command("bash", "-c", ". "+snapshot+"; exec bash -c 'echo >"+ready+"; exec "+forever+"'")
-	require.NoError(t, stranger.Start())
-	defer func() {
-		_ = stranger.Process.Kill()
-		_ = stranger.Wait()
-	}()
-	awaitFile(t, ready)
-	require.NoError(t, first.Close())
-	assert.True(t, plugintest.Alive(stranger.Process.Pid))
-	assert.Equal(t, shared.StatusRunning, check(t, second, shared.CheckRequest{PID: job.PID}).Status)
-}
-
 // A plugin that may have fewer descriptors than a command leaves processes
 // still finds, tells and ends all of them.
 func TestFaultFewDescriptors(t *testing.T) {

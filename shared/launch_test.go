@@ -211,7 +211,7 @@ func TestLaunchWiresTheLogger(t *testing.T) {
 	eventually(t, "the plugin's log line", func() bool { return strings.Contains(log.String(), fmt.Sprintf("pid=%d", r.PID)) })
 	assert.Contains(t, log.String(), "exit_code=3")
 	assert.NotContains(t, log.String(), "a secret")
-	assert.NotContains(t, log.String(), `"@message":5`, "no output reaches the log")
+	assert.NotContains(t, log.String(), "@message", "no output reaches the log")
 }
 
 func TestLaunchPassesTheLoggersLevel(t *testing.T) {

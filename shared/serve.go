@@ -13,18 +13,19 @@ import (
 	"path/filepath"
 
 	"github.com/hashicorp/go-plugin"
+	"golang.org/x/sys/unix"
 
 	"bashplugin/shared/internal/muxconn"
 )
 
 // Serve serves p to the host that started this process until the host is done
-// with it. It is plugin.Serve for this contract, with which it shares protocol
-// and environment, but for two things: a host that is stopped for a while, by
-// a person's Ctrl-Z or a debugger, is not taken for dead, and the process's own
-// stdout and stderr stay what they are. An error says that there is no host, or
-// why it cannot be served.
+// with it. An error says that there is no host, or why it cannot be served.
 //
-// A plugin may use either.
+// It is plugin.Serve for this contract, with the same protocol and environment,
+// and differs in two things. A host that is stopped for a while, by Ctrl-Z or a
+// debugger, is not taken for dead. And the process's stdout and stderr stay what
+// they are; but where p has a Log, stderr becomes the null device once the host
+// knows the address, because commands could write to it through /proc.
 func Serve(p *Plugin) error {
 	if os.Getenv(Handshake.MagicCookieKey) != Handshake.MagicCookieValue {
 		return errors.New("a plugin is started by its host, with hashicorp/go-plugin")
@@ -44,6 +45,11 @@ func Serve(p *Plugin) error {
 	if err != nil {
 		return fmt.Errorf("the host is gone: %w", err)
 	}
+	if p.Log != nil {
+		if err := dropStderr(); err != nil {
+			return err
+		}
+	}
 	quit := make(chan struct{})
 	server := &plugin.RPCServer{
 		Plugins: plugin.PluginSet{PluginName: p},
@@ -59,6 +65,17 @@ func Serve(p *Plugin) error {
 	case err := <-failed:
 		return err
 	}
+}
+
+// dropStderr gives up the pipe to the host's reader of stderr: a command could
+// open it through /proc and write there.
+func dropStderr() error {
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	return unix.Dup2(int(null.Fd()), int(os.Stderr.Fd()))
 }
 
 // accept serves each connection until there can be no more.
