@@ -3,21 +3,18 @@ package sanitize
 import (
 	"slices"
 	"unicode/utf8"
+	"unsafe"
 )
 
-const (
-	tabStop = 8
-
-	// maxColumn bounds how far past its end a line is moved to or grows by
-	// insertions.
-	maxColumn = 1 << 10
-)
+const tabStop = 8
 
 // cell is what one column of an edited line shows.
 type cell struct {
 	r     rune // or one of the following
 	marks [maxMarks]rune
 }
+
+const cellSize = int(unsafe.Sizeof(cell{}))
 
 // maxMarks is how many runes without a column of their own, such as accents, a
 // cell keeps; a terminal does not show many more either.
@@ -37,38 +34,43 @@ func (l *line) toCells() {
 	text := l.buf[l.start:]
 	l.buf = l.buf[:l.start] // finishCells may add what was read from text before
 	for len(text) > 0 {
-		n := printablePrefix(text)
-		l.print(text[:n])
-		if text = text[n:]; len(text) > 0 {
+		text = text[l.print(text):]
+		if len(text) > 0 {
 			l.tab()
 			text = text[1:]
 		}
 	}
 }
 
-// print writes printable text at the cursor of an edited line.
-func (l *line) print(p []byte) {
-	for len(p) > 0 {
-		if n := asciiPrefix(p); n > 0 {
+// print writes the printable text that p begins with at the cursor of an edited
+// line, and returns its length.
+func (l *line) print(p []byte) int {
+	i := 0
+	for i < len(p) {
+		if n := asciiPrefix(p[i:]); n > 0 {
 			cells := l.take(1, n)
-			for i := range cells {
-				cells[i] = cell{r: rune(p[i])}
+			for j := range cells {
+				cells[j] = cell{r: rune(p[i+j])}
 			}
-			p = p[len(cells):]
+			i += len(cells)
 			continue
 		}
-		if n := barPrefix(p); n > 0 {
+		if n := barPrefix(p[i:]); n > 0 {
 			cells := l.take(1, n)
-			for i := range cells {
-				cells[i] = cell{r: 0x2000 | rune(p[3*i+1]&0x3f)<<6 | rune(p[3*i+2]&0x3f)}
+			for j := range cells {
+				cells[j] = cell{r: 0x2000 | rune(p[i+1]&0x3f)<<6 | rune(p[i+2]&0x3f)}
+				i += 3
 			}
-			p = p[3*len(cells):]
 			continue
 		}
-		r, size := utf8.DecodeRune(p)
-		l.put(r, width(r, p[:size]))
-		p = p[size:]
+		r, size := utf8.DecodeRune(p[i:])
+		if r < 0xa0 || r == utf8.RuneError && size == 1 {
+			break
+		}
+		l.put(r, width(r, p[i:i+size]))
+		i += size
 	}
+	return i
 }
 
 // put writes one rune at the cursor.
@@ -151,28 +153,6 @@ func (l *line) split(column int) {
 	i := l.first(column)
 	for l.cells[i] = (cell{r: ' '}); i+1 < len(l.cells) && l.cells[i+1].r == wide; i++ {
 		l.cells[i+1].r = ' '
-	}
-}
-
-// move moves the cursor by columns.
-func (l *line) move(by int) {
-	l.toCells()
-	l.moveTo(l.column + by)
-}
-
-// moveTo moves the cursor to a column, but not far past the end.
-func (l *line) moveTo(column int) {
-	l.toCells()
-	if l.column = max(column, 0); l.column > len(l.cells) {
-		l.column = max(len(l.cells), min(l.column, maxColumn))
-	}
-	l.settle()
-}
-
-// settle makes a line plain again of which nothing is left.
-func (l *line) settle() {
-	if len(l.cells) == 0 && l.column == 0 {
-		l.edited = false
 	}
 }
 

@@ -1,73 +1,74 @@
 package sanitize
 
-import (
-	"unicode/utf8"
-
-	"github.com/charmbracelet/x/ansi/parser"
-)
+import "unicode/utf8"
 
 // maxEscape is how long an escape sequence may get before what follows is text
 // again: one that never ends must not swallow the output.
 const maxEscape = 4 << 10
 
-// escape is the escape sequence being read. Its states are those of x/ansi's
-// table of the VT500's parser:
+// escape is the escape sequence being read, in one of these states:
 //
-//	          ESC                  [                     0…9 : ;
-//	ground ─────────► escape ─────────────► CSI entry ─────────────► CSI param
-//	  ▲               │  │  │ ]                 │      0x20…0x2f       │ │
-//	  │  final byte   │  │  └─► OSC string      ├──► CSI intermediate ◄┘ │
-//	  ├───────────────┘  │ P X ^ _    │         │            │           │
-//	  │                  └─► DCS, SOS, PM, APC  └────────────┴───────────┤
-//	  │   ST, BEL, newline               │                  final byte   │
-//	  ├──────────────────────────────────┘                               │
-//	  └──────────────────────────────────────────────────────────────────┘
+//	          ESC            [
+//	ground ────────► begun ────► control ─────────────────┐
+//	  ▲              │ │ │ ]                              │
+//	  │              │ │ └───► title ── BEL, ST, newline ─┤
+//	  │  final byte  │ │ P X ^ _                          │ final byte
+//	  │              │ └─────► text ────── ST, newline ───┤
+//	  └──────────────┴────────────────────────────────────┘
 //
 // A C1 control leads from ground to where its two-byte form does. CAN, SUB and a
 // length of maxEscape end every sequence, and ESC begins another.
 type escape struct {
-	state  parser.State // ground: there is none
-	length int          // bytes so far
-	param  int          // the first parameter of a control sequence; -1 where there is none
-	more   bool         // later parameters do not matter
-	other  bool         // a prefix or intermediate gives it another meaning
+	state  escapeState
+	length int  // bytes so far
+	param  int  // the first parameter of a control sequence; -1 where there is none
+	more   bool // later parameters do not matter
+	other  bool // a prefix or intermediate gives it another meaning
 }
 
-// inString reports whether the sequence is a string, from its parameters on.
-func (e *escape) inString() bool {
-	switch e.state {
-	case parser.DcsEntryState, parser.DcsParamState, parser.DcsIntermediateState:
-		return true
-	}
-	return e.inText()
-}
+type escapeState byte
 
-// inText reports whether it is a string in which printable ASCII means nothing.
-func (e *escape) inText() bool {
-	switch e.state {
-	case parser.DcsStringState, parser.OscStringState, parser.SosStringState, parser.PmStringState, parser.ApcStringState:
-		return true
-	}
-	return false
-}
+const (
+	ground  escapeState = iota // there is none
+	begun                      // ESC and intermediates
+	control                    // CSI and parameters
+	title                      // an OSC string
+	text                       // a DCS, SOS, PM or APC string
+)
 
-// begin begins a sequence with ESC or a C1 control, which had so many bytes.
-func (s *Sanitizer) begin(b byte, size int) {
+// inString reports whether the sequence is a string, in which text means
+// nothing.
+func (e *escape) inString() bool { return e.state >= title }
+
+// begin begins a sequence, of which there were so many bytes.
+func (s *Sanitizer) begin(state escapeState, size int) {
 	s.dropped += int64(size)
-	s.esc = escape{length: 1, param: -1}
-	s.esc.state, _ = parser.Table.Transition(parser.GroundState, b)
+	s.esc = escape{state: state, length: size, param: -1}
+}
+
+// introduced returns the state that b behind ESC leads to.
+func introduced(b byte) escapeState {
+	switch b {
+	case '[':
+		return control
+	case ']':
+		return title
+	case 'P', 'X', '^', '_':
+		return text
+	}
+	return ground
 }
 
 // escaped handles a chunk within an escape sequence and returns the rest of it
 // behind the sequence.
 func (s *Sanitizer) escaped(p []byte) []byte {
-	for len(p) > 0 && s.esc.state != parser.GroundState {
+	for len(p) > 0 && s.esc.state != ground {
 		n := 1
 		switch b := p[0]; {
 		case s.esc.length >= maxEscape,
 			b == '\n' && s.esc.inString(), // no string that programs send has one, but a title that was never ended runs into it
 			b >= utf8.RuneSelf && !s.esc.inString():
-			s.esc.state = parser.GroundState
+			s.esc.state = ground
 			return p
 		case b == 0xc2:
 			if len(p) == 1 {
@@ -75,13 +76,10 @@ func (s *Sanitizer) escaped(p []byte) []byte {
 				return nil
 			}
 			if p[1] == 0x9c { // ST
-				s.esc.state = parser.GroundState
+				s.esc.state = ground
 				n = 2
 			}
-		case b >= utf8.RuneSelf:
-		case b >= ' ' && s.esc.inText():
-			n = stringText(p[:min(len(p), maxEscape-s.esc.length)])
-		default:
+		case b < ' ' || !s.esc.inString():
 			s.step(b)
 		}
 		s.esc.length += n
@@ -91,44 +89,41 @@ func (s *Sanitizer) escaped(p []byte) []byte {
 	return p
 }
 
-// stringText returns the length of what means nothing in a string.
-func stringText(p []byte) int {
-	for i, b := range p {
-		if b < ' ' || b == 0xc2 {
-			return i
-		}
-	}
-	return len(p)
-}
-
-// step takes an ASCII byte of a sequence.
+// step takes an ASCII byte of a sequence, but no text of a string.
 func (s *Sanitizer) step(b byte) {
-	from := s.esc.state
-	next, action := parser.Table.Transition(from, b)
-	s.esc.state = next
-	switch action {
-	case parser.ExecuteAction:
+	e := &s.esc
+	switch {
+	case b == 0x1b:
+		*e = escape{state: begun, param: -1}
+	case b == 0x18, b == 0x1a, b == '\a' && e.state == title: // CAN, SUB
+		e.state = ground
+	case e.inString() || b == 0x7f:
+	case b < ' ':
 		s.control(b)
 		s.dropped-- // escaped counts it
-	case parser.ParamAction:
-		s.esc.digit(b)
-	case parser.PrefixAction, parser.CollectAction:
-		s.esc.other = true
-	case parser.DispatchAction:
-		if (from == parser.CsiEntryState || from == parser.CsiParamState) && !s.esc.other {
+	case b < '0':
+		e.other = true
+	case e.state == begun && e.other:
+		e.state = ground
+	case e.state == begun:
+		e.state = introduced(b)
+	case b < '@':
+		e.parameter(b)
+	default:
+		e.state = ground
+		if !e.other {
 			s.carriageReturn()
-			s.line.edit(b, s.esc.param)
+			s.line.edit(b, e.param)
 		}
-	}
-	if next == parser.EscapeState && b == 0x1b {
-		s.esc = escape{state: next, param: -1}
 	}
 }
 
-// digit takes a byte of the parameters.
-func (e *escape) digit(b byte) {
+// parameter takes a byte of the parameters, or a prefix.
+func (e *escape) parameter(b byte) {
 	switch {
-	case b < '0' || b > '9':
+	case b > ';':
+		e.other = true
+	case b > '9':
 		e.more = true
 	case !e.more:
 		e.param = min(max(e.param, 0)*10+int(b-'0'), maxLine)

@@ -11,7 +11,7 @@ import (
 
 func FuzzSanitizerSplit(f *testing.F) {
 	f.Add("a\x1b[31mb\rc\x1b[K語\b\t\x9b1G\xff", 3, 7)
-	f.Add("日本\b\bx\x1b]0;title\ny\x1b[2@\x1b[3P", 1, 2)
+	f.Add("日本\b\bx\x1b]0;title\ny\x1b[1K\x1b[3D", 1, 2)
 	f.Add("00000\xac\b00000\n0", 1, 67)
 	f.Add("\t\t日\r\x1b[9C\x1b[1Ke\u0301\x1bP1\x9c\xe6\x9c\x1b[2K\u009b3D", 5, 9)
 	f.Fuzz(func(t *testing.T, s string, i, j int) {

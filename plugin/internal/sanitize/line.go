@@ -14,7 +14,7 @@ const (
 
 	handOver = 16 << 10 // finished text is handed on once there is this much, or at the end of a Write
 	uncopied = 2 << 10  // lines of at least this much clean text are handed on as they came
-	retained = 32 << 10 // a larger buffer is given up when the line in it is short
+	retained = 32 << 10 // larger buffers are given up when the line is plain and short
 )
 
 // line is the line being written, in one of two states:
@@ -35,7 +35,16 @@ type line struct {
 	edited bool
 	cells  []cell // one for each column
 	column int    // of the cursor, which may be past the end
-	view   []byte // what shown has returned of an edited line
+}
+
+// text takes the clean text that p begins with and returns its length.
+func (l *line) text(p []byte) int {
+	if l.edited {
+		return l.print(p)
+	}
+	n := cleanPrefix(p)
+	l.add(p[:n])
+	return n
 }
 
 // add adds clean text, which may have newlines and tabs, to a plain line.
@@ -111,11 +120,8 @@ func (l *line) flush() {
 // rest ends a Write: everything finished is handed on.
 func (l *line) rest() {
 	l.flush()
-	if cap(l.buf) > retained && len(l.buf) < retained/8 {
-		l.buf = bytes.Clone(l.buf)
-	}
-	if !l.edited && (cap(l.cells) > retained/16 || cap(l.view) > retained) {
-		l.cells, l.view = nil, nil
+	if !l.edited && len(l.buf) < retained/8 && cap(l.buf)+cellSize*cap(l.cells) > retained {
+		l.buf, l.cells = bytes.Clone(l.buf), nil
 	}
 }
 
@@ -124,24 +130,5 @@ func (l *line) shown() []byte {
 	if !l.edited {
 		return l.buf[l.start:]
 	}
-	l.view = appendCells(l.view[:0], trimBlanks(l.cells))
-	return l.view
+	return appendCells(nil, trimBlanks(l.cells))
 }
-
-// replacements writes U+FFFD so many times, at most maxInvalid.
-func (l *line) replacements(n int) {
-	if !l.edited {
-		l.buf = append(l.buf, fffds[:n*len(replacement)]...)
-		l.bound()
-		return
-	}
-	for n > 0 {
-		cells := l.take(1, n)
-		for i := range cells {
-			cells[i] = cell{r: utf8.RuneError}
-		}
-		n -= len(cells)
-	}
-}
-
-var fffds = bytes.Repeat([]byte(replacement), maxInvalid)

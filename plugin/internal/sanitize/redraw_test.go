@@ -16,7 +16,7 @@ func TestEditsOfATerminalsLine(t *testing.T) {
 	draws := map[string]func(i int) string{
 		"a bar":           func(i int) string { return fmt.Sprintf("\r\x1b[2K%s %3d%%", strings.Repeat("━", i%200), i%100) },
 		"a column":        func(i int) string { return fmt.Sprintf("\x1b[1G%s\x1b[150G%7d", strings.Repeat("━", 140), i) },
-		"a prompt":        func(i int) string { return fmt.Sprintf("\x1b[1G\x1b[20C\x1b[P\x1b[180C\x1b[@\x1b[1G%7d", i) },
+		"a prompt":        func(i int) string { return fmt.Sprintf("\x1b[1G\x1b[20C\x1b[180C\x1b[1G%7d", i) },
 		"behind a tab":    func(i int) string { return "\tab\b\b\b\b\b\b" },
 		"wide characters": func(i int) string { return "\x1b[1G" + strings.Repeat("中", 100) + "\x1b[10G\x1b[150C" },
 	}

@@ -4,14 +4,11 @@ import (
 	"bytes"
 	"io"
 	"unicode/utf8"
-
-	"github.com/charmbracelet/x/ansi/parser"
 )
 
-const (
-	replacement = "\uFFFD" // stands for a byte that is not UTF-8
-	rawCSI      = 0x9b     // begins a control sequence although it is not UTF-8
-)
+const rawCSI = 0x9b // begins a control sequence although it is not UTF-8
+
+var replacement = []byte("\uFFFD") // stands for a byte that is not UTF-8
 
 // Sanitizer sanitizes a stream. Finished lines, and the front of over-long
 // ones, go to a writer.
@@ -78,9 +75,9 @@ func (s *Sanitizer) Dropped() int64 { return s.dropped }
 // Close hands on the line being written. An escape sequence that did not end
 // is dropped.
 func (s *Sanitizer) Close() error {
-	if s.size > 0 && s.esc.state == parser.GroundState {
+	if s.size > 0 && s.esc.state == ground {
 		s.carriageReturn()
-		s.line.replacements(1)
+		s.line.text(replacement)
 	}
 	s.size = 0
 	s.line.finish()
@@ -91,7 +88,7 @@ func (s *Sanitizer) Close() error {
 // feed handles a chunk up to a rune that is not complete.
 func (s *Sanitizer) feed(p []byte) {
 	for len(p) > 0 {
-		if s.esc.state == parser.GroundState {
+		if s.esc.state == ground {
 			p = s.text(p)
 		} else {
 			p = s.escaped(p)
@@ -102,23 +99,22 @@ func (s *Sanitizer) feed(p []byte) {
 // text handles a chunk up to an escape sequence and returns the rest of it.
 func (s *Sanitizer) text(p []byte) []byte {
 	for len(p) > 0 {
-		var n int
-		switch b := p[0]; {
+		b, n := p[0], 1
+		edits := s.line.edited || s.cr && b != '\n'
+		switch {
 		case b == 0x1b:
-			if n = colours(p, !s.line.edited && !s.cr); n == 0 {
-				s.begin(b, 1)
+			if n = colour(p); n == 0 {
+				s.begin(begun, 1)
 				return p[1:]
 			}
 			s.dropped += int64(n)
-		case b < ' ' && (s.line.edited || b != '\n' && b != '\t') || b == 0x7f:
-			n = once(p)
-			s.dropped += int64(n - 1)
+		case b < ' ' && (edits || b != '\n' && b != '\t') || b == 0x7f:
 			s.control(b)
 		default:
-			if s.cr && b != '\n' {
+			if edits {
 				s.carriageReturn()
 			}
-			if n = s.clean(p); n == 0 {
+			if n = s.line.text(p); n == 0 {
 				return s.unclean(p)
 			}
 			s.cr = false
@@ -128,46 +124,21 @@ func (s *Sanitizer) text(p []byte) []byte {
 	return nil
 }
 
-// clean takes the clean text that p begins with and returns its length.
-func (s *Sanitizer) clean(p []byte) int {
-	if s.line.edited {
-		n := printablePrefix(p)
-		s.line.print(p[:n])
-		return n
+// colour returns the length of the whole colour sequence that p begins with, 0
+// where there is none.
+func colour(p []byte) int {
+	if len(p) < 3 || p[1] != '[' {
+		return 0
 	}
-	n := cleanPrefix(p)
-	s.line.add(p[:n])
-	return n
-}
-
-// colours returns the length of the sequences that p begins with as far as they
-// change nothing: colours and, at the end of the line, erasures behind it.
-func colours(p []byte, atEnd bool) int {
-	i := 0
-	for len(p)-i > 2 && p[i] == 0x1b && p[i+1] == '[' {
-		j := i + 2
-		for j < len(p) && p[j]-'0' <= ';'-'0' {
-			j++
+	for i, b := range p[2:min(len(p), maxEscape)] {
+		if b == 'm' {
+			return i + 3
 		}
-		if j == len(p) || j-i >= maxEscape || p[j] != 'm' && (p[j] != 'K' || j > i+2 || !atEnd) {
-			break
+		if b < '0' || b > ';' {
+			return 0
 		}
-		i = j + 1
 	}
-	return i
-}
-
-// once returns how many of the equal control bytes that p begins with do what
-// one does.
-func once(p []byte) int {
-	if p[0] == '\n' || p[0] == '\t' || p[0] == '\b' {
-		return 1
-	}
-	n := 1
-	for n < len(p) && p[n] == p[0] {
-		n++
-	}
-	return n
+	return 0
 }
 
 // control executes a control byte.
@@ -209,13 +180,11 @@ func (s *Sanitizer) unclean(p []byte) []byte {
 		s.size = copy(s.part[:], p)
 		return nil
 	case ok: // no other rune is unclean than a C1 control
-		s.begin(p[1], 2)
+		s.begin(introduced(p[1]-0x40), 2)
 	case p[0] == rawCSI:
-		s.begin(rawCSI, 1)
+		s.begin(control, 1)
 	default:
-		count := 0
-		n, count = invalidPrefix(p)
-		s.line.replacements(count)
+		s.line.text(replacement)
 	}
 	return p[n:]
 }

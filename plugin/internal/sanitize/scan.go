@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 // Masks for eight bytes at a time. A sum may carry only out of a byte that is
@@ -16,14 +18,9 @@ const (
 // cleanPrefix returns the length of the longest prefix of p that may be handed
 // on as it is: printable ASCII, newlines, tabs, and whole valid runes that are
 // no C1 control.
-func cleanPrefix(p []byte) int { return prefix(p, cleanASCII) }
-
-// printablePrefix is cleanPrefix without newlines and tabs.
-func printablePrefix(p []byte) int { return prefix(p, asciiPrefix) }
-
-func prefix(p []byte, ascii func([]byte) int) int {
+func cleanPrefix(p []byte) int {
 	for i := 0; ; {
-		i += ascii(p[i:])
+		i += cleanASCII(p[i:])
 		n := cleanRunes(p[i:])
 		if n == 0 {
 			return i
@@ -61,21 +58,6 @@ func dirty(x uint64) uint64 {
 	control := ^(x + (0x80-' ')*ones)
 	other := ^(x + (0x80-'\t')*ones) | (x + (0x7f-'\n')*ones) // than \t and \n
 	return (x | (x + ones) | control&other) & highs
-}
-
-// asciiPrefix is printablePrefix of ASCII.
-func asciiPrefix(p []byte) int {
-	i := 0
-	for ; len(p)-i >= 8; i += 8 {
-		x := binary.LittleEndian.Uint64(p[i:])
-		if found := (x | (x + ones) | ^(x + (0x80-' ')*ones)) & highs; found != 0 {
-			return i + first(found)
-		}
-	}
-	for i < len(p) && p[i] >= ' ' && p[i] < 0x7f {
-		i++
-	}
-	return i
 }
 
 // first returns the index of the first byte that is marked.
@@ -122,24 +104,33 @@ func runeLen(p []byte) (n int, ok bool) {
 	return max(n-1, 1), false
 }
 
-// maxInvalid bounds what invalidPrefix looks at.
-const maxInvalid = 1 << 10
-
-// invalidPrefix returns the length of the invalid text that p, which begins with
-// it, begins with, and how many replacements stand for it. A control sequence
-// or a rune that is not complete is none.
-func invalidPrefix(p []byte) (n, count int) {
-	p = p[:min(len(p), maxInvalid)]
-	for n < len(p) && p[n] >= utf8.RuneSelf && p[n] != rawCSI {
-		size := 1
-		if p[n]-0xc2 <= 0xf4-0xc2 && (n+1 == len(p) || p[n+1]&0xc0 == 0x80) {
-			var ok bool
-			if size, ok = runeLen(p[n:]); ok {
-				break
-			}
-		}
-		n += size
-		count++
+// asciiPrefix returns the length of the printable ASCII that p begins with.
+func asciiPrefix(p []byte) int {
+	n := 0
+	for n < len(p) && p[n] >= ' ' && p[n] < 0x7f {
+		n++
 	}
-	return n, count
+	return n
+}
+
+// barPrefix returns how many runes p begins with that are boxes or blocks (U+2500
+// to U+25BF), which bars are drawn with. They have one column each.
+func barPrefix(p []byte) int {
+	n := 0
+	for ; len(p) > 2 && p[0] == 0xe2 && p[1]-0x94 < 3 && p[2]&0xc0 == 0x80; n++ {
+		p = p[3:]
+	}
+	return n
+}
+
+// width returns how many columns a printable rune, encoded in p, has: 0, 1 or 2.
+func width(r rune, p []byte) int {
+	switch {
+	case r < 0x300 && r != 0xad, r >= 0x2500 && r < 0x25c0, r >= 0x2800 && r < 0x2900, r == utf8.RuneError:
+		return 1 // Latin, and what bars are made of: boxes, blocks, braille
+	case r >= 0x4e00 && r < 0xa000, r >= 0xac00 && r < 0xd7a4, r >= 0x3041 && r < 0x3097, r >= 0x30a1 && r < 0x30fb:
+		return 2
+	}
+	_, n := ansi.FirstGraphemeCluster(p, ansi.WcWidth)
+	return min(n, 2)
 }

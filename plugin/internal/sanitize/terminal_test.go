@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -134,41 +133,6 @@ func (t *terminal) erase(what int) {
 	}
 }
 
-func (t *terminal) shift(final byte, n int) {
-	if t.column >= len(t.cells) {
-		return
-	}
-	if from, to := t.span(t.column); from < t.column {
-		t.spaces(from, to)
-	}
-	end := min(t.column+n, len(t.cells))
-	if final != 'X' {
-		for i := t.column; i < len(t.cells); i++ {
-			if t.cells[i].text == "\t" {
-				t.split(i)
-			}
-		}
-	}
-	blanks := slices.Repeat([]glyph{{" ", true}}, n)
-	if final != '@' {
-		if end == len(t.cells) {
-			t.cells = t.cells[:t.column]
-			return
-		}
-		if from, to := t.span(end); from < end {
-			t.spaces(from, to)
-		}
-	}
-	switch final {
-	case 'X':
-		copy(t.cells[t.column:end], blanks)
-	case 'P':
-		t.cells = slices.Delete(t.cells, t.column, end)
-	case '@':
-		t.cells = slices.Insert(t.cells, t.column, blanks...)
-	}
-}
-
 // step is something a program does to the line.
 type step struct {
 	raw string
@@ -180,7 +144,7 @@ func randomStep(r *rand.Rand) step {
 	control := func(final byte, do func(*terminal)) step {
 		return step{fmt.Sprintf("\x1b[%d%c", n, final), do}
 	}
-	switch r.IntN(16) {
+	switch r.IntN(15) {
 	case 0, 1:
 		return step{"\r", func(t *terminal) { t.moveTo(0) }}
 	case 2, 3:
@@ -196,9 +160,6 @@ func randomStep(r *rand.Rand) step {
 		return control("Ca"[n%2], func(t *terminal) { t.moveTo(t.column + max(n, 1)) })
 	case 8:
 		return control('D', func(t *terminal) { t.moveTo(t.column - max(n, 1)) })
-	case 9:
-		final := "XP@"[r.IntN(3)]
-		return control(final, func(t *terminal) { t.shift(final, max(n, 1)) })
 	}
 	words := []string{"a", "bc", "progress", "日", "本語", "é", "e\u0301", "█░", "👍", "1%", "x  ", "ﾊﾟ", "→\u200d"}
 	word := words[r.IntN(len(words))]
