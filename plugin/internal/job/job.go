@@ -110,7 +110,7 @@ func (j *Job) open(cfg Config) (files []*os.File, err error) {
 
 func (j *Job) openStream(cfg Config, name string, copy *liveCopy) (*source, *os.File, error) {
 	limits := j.req.Limits
-	text := output.NewStream(output.StreamConfig{Logs: cfg.Logs, Name: cfg.Name + name, Tail: limits.MaxBytes, Head: limits.Ends})
+	text := output.NewStream(output.StreamConfig{Logs: cfg.Logs, Name: cfg.Name + name, Tail: limits.MaxBytes})
 	s, write, err := newSource(cfg.Turns, text, copy)
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot make a pipe: %w", err)

@@ -73,6 +73,7 @@ func (s *source) run() {
 			n, err := s.read(int(fd))
 			<-s.turns
 			if n <= 0 {
+				s.text.Flush()
 				return !errors.Is(err, syscall.EAGAIN)
 			}
 		}

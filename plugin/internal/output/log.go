@@ -1,6 +1,7 @@
 package output
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -21,28 +22,35 @@ type logFile struct {
 	file      *os.File // nil: not made yet
 	size, end int64
 	stop      error // why it gets no more
+	closed    bool
 }
 
-// update appends finished text, which may be none, and puts the line that is
-// being written behind it; nil leaves that alone.
-func (l *logFile) update(text, line []byte) {
+// update appends finished text and gives its buffer back, and puts the line that is
+// being written behind it; nil leaves either alone.
+func (l *logFile) update(text *bytes.Buffer, line []byte) {
 	if l.file == nil && l.stop == nil {
 		l.file, l.stop = l.logs.create(l.name)
 	}
-	if l.stop == nil && len(text) > 0 {
-		l.append(text)
+	if text != nil {
+		l.append(text.Bytes())
+		if text.Cap() <= 2*fillSize { // a larger one is rare
+			text.Reset()
+			fills.Put(text)
+		}
 	}
-	if l.stop == nil && line != nil {
+	if l.stop == nil && !l.closed && line != nil {
 		_, l.stop = l.put(line[:cutRune(line, int(max(0, l.logs.cfg.MaxBytes-l.size)))])
 	}
 }
 
 // append appends finished text, as far as the bounds and the disk allow.
 func (l *logFile) append(p []byte) {
+	if l.stop != nil {
+		return
+	}
 	allowed, reason := l.logs.allow(l.size, len(p))
 	n, err := l.put(p[:cutRune(p, allowed)])
 	l.size += int64(n)
-	l.logs.giveBack(allowed - n)
 	if err = cmp.Or(err, reason); err != nil {
 		l.stop = fmt.Errorf("the log ends after %d bytes: %w", l.size, cause(err))
 	}
@@ -61,12 +69,13 @@ func (l *logFile) put(p []byte) (int, error) {
 
 // close closes the file; what it holds stays.
 func (l *logFile) close() {
-	if l.file == nil {
+	if l.file == nil || l.closed {
 		return
 	}
+	l.closed = true
 	l.logs.finished(l.path(), l.size)
 	if err := l.file.Close(); err != nil && l.stop == nil {
-		l.stop = fmt.Errorf("the log may be incomplete: %w", cause(err))
+		l.stop = fmt.Errorf("the log could not be closed: %w", cause(err))
 	}
 }
 
@@ -76,6 +85,14 @@ func (l *logFile) path() string {
 		return ""
 	}
 	return l.file.Name()
+}
+
+// problem says why the log is incomplete, "" where it is not.
+func (l *logFile) problem() string {
+	if l.stop == nil {
+		return ""
+	}
+	return l.stop.Error()
 }
 
 // cause strips the path off an error: the Result has it in Path.

@@ -39,7 +39,6 @@ type Logs struct {
 	lock   *os.File // held while the session lives
 	closed bool
 	sizes  map[string]int64 // of the logs that are finished, by path
-	looked time.Time        // when reclaimLocked last looked for them
 }
 
 // NewLogs makes nothing on disk yet.
@@ -56,10 +55,7 @@ func NewLogs(cfg LogsConfig) *Logs {
 
 // DefaultLogDir is the folder that holds the sessions' folders of this user.
 func DefaultLogDir() string {
-	dir := filepath.Join(os.TempDir(), fmt.Sprintf("bash-plugin-%d", os.Getuid()))
-	if path, err := filepath.Abs(dir); err == nil {
-		return path
-	}
+	dir, _ := filepath.Abs(filepath.Join(os.TempDir(), fmt.Sprintf("bash-plugin-%d", os.Getuid())))
 	return dir
 }
 
@@ -161,7 +157,7 @@ func holdsNothing(folder string) bool {
 func (l *Logs) allow(size int64, n int) (allowed int, reason error) {
 	allowed = n
 	if left := l.cfg.MaxBytes - size; int64(allowed) > left {
-		allowed, reason = int(max(0, left)), fmt.Errorf("a log may hold %d bytes (MaxLogBytes)", l.cfg.MaxBytes)
+		allowed, reason = int(max(0, left)), fmt.Errorf("one log may hold %d bytes", l.cfg.MaxBytes)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -170,16 +166,10 @@ func (l *Logs) allow(size int64, n int) (allowed int, reason error) {
 	}
 	if l.left < int64(allowed) {
 		allowed = int(l.left)
-		reason = fmt.Errorf("the session's logs may hold %d bytes (MaxSessionLogBytes; a log that is removed counts no more)", l.cfg.MaxSessionBytes)
+		reason = fmt.Errorf("the logs of this session may hold %d bytes; logs that you remove count no more", l.cfg.MaxSessionBytes)
 	}
 	l.left -= int64(allowed)
 	return allowed, reason
-}
-
-func (l *Logs) giveBack(n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.left += int64(n)
 }
 
 // finished takes note of a log that gets no more.
@@ -191,19 +181,12 @@ func (l *Logs) finished(path string, size int64) {
 	}
 }
 
-// reclaimEvery is how often reclaimLocked looks, at most.
-const reclaimEvery = time.Second
-
 // reclaimLocked gives back the bytes of finished logs that were removed since.
 func (l *Logs) reclaimLocked() {
-	if time.Since(l.looked) < reclaimEvery {
-		return
-	}
 	for path, size := range l.sizes {
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 			delete(l.sizes, path)
 			l.left += size
 		}
 	}
-	l.looked = time.Now()
 }

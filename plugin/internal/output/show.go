@@ -1,8 +1,11 @@
 package output
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"unicode/utf8"
 
 	"bashplugin/shared"
 )
@@ -12,16 +15,15 @@ import (
 // a log, the log has everything by then, unless PathError says why not.
 func (s *Stream) Show(limits shared.Limits, all bool) shared.Output {
 	v := s.look(limits, all)
-	if v.isBehind() {
-		path, _ := s.sync()
-		v.read(path)
-	}
-	out := v.show()
-	if v.from > 0 || out.Truncated {
+	path, problem := s.sync()
+	out := v.show(path)
+	if path == "" && (v.from > 0 || out.Truncated) {
 		s.Keep()
+		path, problem = s.sync()
 	}
-	if out.Path, out.PathError = s.sync(); out.Path != "" {
-		if _, err := os.Lstat(out.Path); err != nil {
+	out.Path, out.PathError = path, problem
+	if path != "" {
+		if _, err := os.Lstat(path); err != nil {
 			out.PathError = fmt.Sprintf("the log cannot be found any more: %v", cause(err))
 		}
 	}
@@ -30,32 +32,91 @@ func (s *Stream) Show(limits shared.Limits, all bool) shared.Output {
 
 // Outline is Show without content: nothing counts as shown.
 func (s *Stream) Outline() shared.Output {
+	path, problem := s.named()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := shared.Output{TotalBytes: s.endLocked(), TotalLines: s.totalLinesLocked()}
-	if s.log != nil {
-		s.log.waitLocked(1) // the first question made the file
-		out.Path, out.PathError = s.log.path, s.log.problem
+	return shared.Output{TotalBytes: s.endLocked(), TotalLines: s.totalLinesLocked(), Path: path, PathError: problem}
+}
+
+// view is a stream at one moment, as far as a Result shows it.
+type view struct {
+	limits shared.Limits
+	from   int64 // the Result shows what follows
+	want   int64 // text should begin here, a byte before what fits
+	end    int64
+	lines  int64
+	text   []byte // up to end; where only the log has the beginning, without it
+}
+
+// look returns a view, and counts what it shows as shown.
+func (s *Stream) look(limits shared.Limits, all bool) *view {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := &view{limits: limits, end: s.endLocked(), lines: s.totalLinesLocked()}
+	if !all {
+		v.from = min(s.freshLocked(s.shown), v.end)
 	}
+	// One byte more than fits shows whether a line begins where the limit falls.
+	v.want = max(v.from, v.end-int64(limits.MaxBytes)-1)
+	v.text = s.textLocked(v.want)
+	s.shown = s.markLocked()
+	return v
+}
+
+// begin is the position where text begins.
+func (v *view) begin() int64 { return v.end - int64(len(v.text)) }
+
+// show cuts the view down to its limits. What memory does not have comes from
+// the log, as far as the log has it.
+func (v *view) show(path string) shared.Output {
+	if missing := int(v.begin() - v.want); missing > 0 {
+		if older := readLog(path, v.want, missing); len(older) == missing {
+			v.text = append(older, v.text...)
+		}
+	}
+	out := shared.Output{TotalBytes: v.end, TotalLines: v.lines}
+	c := cutTail(v.text, v.begin() == v.from, v.limits.MaxLines, v.limits.MaxBytes)
+	kept := v.text[c.from:]
+	if ends := min(v.limits.Ends, v.limits.MaxBytes/2); c.by != "" && ends > 0 {
+		c.partial = false
+		if size := v.end - v.from; size <= int64(2*ends) && v.begin() == v.from {
+			c, kept = cut{}, v.text
+		} else {
+			out.Head = v.head(path, ends)
+			rest := min(ends, int(size)-len(out.Head)) // nothing twice
+			kept = v.text[runeStart(v.text, max(0, len(v.text)-rest)):]
+		}
+	}
+	out.Content = string(kept)
+	out.Truncated, out.TruncatedBy, out.LastLinePartial = c.by != "", c.by, c.partial
+	out.OutputBytes = len(out.Head) + len(out.Content)
+	out.OutputLines = countLines([]byte(out.Head)) + countLines(kept)
 	return out
 }
 
-// sync waits until the log, if there is one, has everything. It returns its path
-// and why it is incomplete.
-func (s *Stream) sync() (path, problem string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.log == nil {
-		return "", ""
+// head returns up to n bytes of the beginning.
+func (v *view) head(path string, n int) string {
+	text := v.text
+	if v.begin() > v.from {
+		text = readLog(path, v.from, n+utf8.UTFMax)
 	}
-	s.log.askLocked()
-	s.log.waitLocked(s.log.asked)
-	return s.log.path, s.log.problem
+	return string(text[:cutRune(text, n)])
 }
 
-func (s *Stream) totalLinesLocked() int64 {
-	if len(s.san.Line()) > 0 || s.tail.end > 0 && !s.tail.endsInNewline() {
-		return s.lines + 1
+// readLog reads up to n bytes of a log from a position on.
+func readLog(path string, from int64, n int) []byte {
+	if path == "" {
+		return nil
 	}
-	return s.lines
+	file, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	text := make([]byte, n)
+	got, err := file.ReadAt(text, from)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil
+	}
+	return text[:got]
 }

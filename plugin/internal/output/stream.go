@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"slices"
 	"sync"
-	"unicode/utf8"
 
 	"bashplugin/plugin/internal/sanitize"
 )
@@ -18,7 +17,6 @@ type StreamConfig struct {
 	Logs *Logs
 	Name string // of the log file
 	Tail int    // bytes kept in memory, at least DefaultTail
-	Head int    // bytes of the beginning kept in memory
 }
 
 // Stream is one output stream of a command, from raw bytes to what Results
@@ -29,7 +27,6 @@ type Stream struct {
 	mu      sync.Mutex // guards what follows; never held over disk
 	san     *sanitize.Sanitizer
 	tail    tail       // of the finished text
-	head    []byte     // the finished text's beginning
 	lines   int64      // newlines in the finished text
 	log     *logWriter // nil: the tail has all of the finished text
 	shown   mark
@@ -45,23 +42,32 @@ func NewStream(cfg StreamConfig) *Stream {
 	return s
 }
 
-// Ready waits until the log has room for one more Write of writeSize.
+// Ready makes room in memory for one more Write of writeSize: where there is
+// none, it writes to the log, and waits for the disk.
 func (s *Stream) Ready() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.readyLocked()
-}
-
-func (s *Stream) readyLocked() {
-	if s.log != nil {
-		s.log.waitForRoomLocked()
+	waiting := s.log.waitingLocked()
+	s.mu.Unlock()
+	if waiting > fillSize-writeSize {
+		s.flush(blockSize, false)
 	}
 }
 
-// Write takes raw bytes. It never fails. Where the log has no room, it waits as
-// Ready does.
+// Flush writes to the log the finished text that it does not have, and waits for
+// the disk. It is for the moments in which nothing more comes.
+func (s *Stream) Flush() {
+	s.mu.Lock()
+	waiting := s.log.waitingLocked()
+	s.mu.Unlock()
+	if waiting > 0 {
+		s.flush(1, false)
+	}
+}
+
+// Write takes raw bytes. It never fails. It makes room as Ready does.
 func (s *Stream) Write(p []byte) (int, error) {
 	for chunk := range slices.Chunk(p, writeSize) {
+		s.Ready()
 		s.writeChunk(chunk)
 	}
 	return len(p), nil
@@ -70,7 +76,6 @@ func (s *Stream) Write(p []byte) (int, error) {
 func (s *Stream) writeChunk(p []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.readyLocked()
 	_, _ = s.san.Write(p)
 	s.changeLocked()
 }
@@ -86,16 +91,12 @@ func (f finished) Write(p []byte) (int, error) {
 	if s.log != nil {
 		s.log.appendLocked(p)
 	}
-	if room := s.cfg.Head + utf8.UTFMax - len(s.head); s.cfg.Head > 0 && room > 0 {
-		s.head = append(s.head, p[:min(room, len(p))]...)
-	}
 	s.tail.write(p)
 	s.lines += int64(bytes.Count(p, newline))
 	return len(p), nil
 }
 
-// Keep makes the log, which has everything from now on. It does not wait for
-// the disk.
+// Keep has a log made, which has everything. It does not wait for the disk.
 func (s *Stream) Keep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,32 +105,25 @@ func (s *Stream) Keep() {
 
 // keepLocked starts the log with the finished text, which the tail still has.
 func (s *Stream) keepLocked() {
-	if s.log != nil {
-		return
-	}
-	s.log = newLogWriter(s.cfg.Logs, s.cfg.Name, &s.mu, s.san.Line)
-	s.log.appendLocked(s.tail.appendFrom(nil, 0, s.tail.max))
-	s.log.askLocked()
-	if s.ended {
-		s.log.closeLocked()
+	if s.log == nil {
+		s.log = &logWriter{file: logFile{logs: s.cfg.Logs, name: s.cfg.Name}}
+		s.log.appendLocked(s.tail.appendFrom(nil, 0, s.tail.max))
 	}
 }
 
 // Close finishes the last line and the log, and waits for the disk.
 func (s *Stream) Close() error {
+	s.end()
+	s.sync()
+	return nil
+}
+
+func (s *Stream) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended {
-		return nil
-	}
 	_ = s.san.Close()
 	s.ended = true
-	if s.log != nil {
-		s.log.closeLocked()
-		s.log.waitLocked(s.log.asked)
-	}
 	s.changeLocked()
-	return nil
 }
 
 // Changed returns a channel that is closed at the next change.
@@ -158,3 +152,10 @@ func (s *Stream) Written() bool {
 
 // endLocked is where the stream ends so far, the line being written included.
 func (s *Stream) endLocked() int64 { return s.tail.end + int64(len(s.san.Line())) }
+
+func (s *Stream) totalLinesLocked() int64 {
+	if len(s.san.Line()) > 0 || s.tail.end > 0 && !s.tail.endsInNewline() {
+		return s.lines + 1
+	}
+	return s.lines
+}

@@ -171,7 +171,7 @@ func TestStreamKeepsBothEnds(t *testing.T) {
 		fmt.Fprintf(&all, "línea %d\n", i)
 	}
 	limits := shared.Limits{MaxLines: -1, MaxBytes: 128 << 10, Ends: 4 << 10}
-	s := newTestStream(t, LogsConfig{}, StreamConfig{Tail: limits.MaxBytes, Head: limits.Ends})
+	s := newTestStream(t, LogsConfig{}, StreamConfig{Tail: limits.MaxBytes})
 	write(t, s, all.String())
 	s.Close()
 	out := s.Show(limits, false)
@@ -186,7 +186,7 @@ func TestStreamKeepsBothEnds(t *testing.T) {
 	assert.Equal(t, all.String(), logText(t, out))
 
 	all.Reset()
-	s = newTestStream(t, LogsConfig{}, StreamConfig{Tail: limits.MaxBytes, Head: limits.Ends})
+	s = newTestStream(t, LogsConfig{}, StreamConfig{Tail: limits.MaxBytes})
 	write(t, s, strings.Repeat("x", limits.MaxBytes))
 	out = s.Show(limits, false)
 	assert.False(t, out.Truncated, "exactly the limit")
@@ -199,7 +199,7 @@ func TestStreamCutsTheHeadAtARune(t *testing.T) {
 	t.Parallel()
 	const kept = 10
 	for ends := 1; ends < 4*kept; ends++ {
-		s := newTestStream(t, LogsConfig{}, StreamConfig{Head: kept})
+		s := newTestStream(t, LogsConfig{}, StreamConfig{})
 		write(t, s, strings.Repeat("€€€€€€€€€€€€€€€€€€€€\n", 5000))
 		out := s.Show(shared.Limits{MaxLines: -1, MaxBytes: 100, Ends: ends}, true)
 		assert.Equal(t, strings.Repeat("€", ends/3), out.Head, ends)
@@ -241,8 +241,8 @@ func TestStreamShowsMoreThanItsTailFromTheLog(t *testing.T) {
 func TestLogStopsAtItsBoundAndTheStreamGoesOn(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]LogsConfig{
-		"MaxLogBytes":        {MaxBytes: 100_001},
-		"MaxSessionLogBytes": {MaxSessionBytes: 100_001},
+		"one log may hold 100001 bytes":                   {MaxBytes: 100_001},
+		"the logs of this session may hold 100001 bytes;": {MaxSessionBytes: 100_001},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newTestStream(t, cfg, StreamConfig{})

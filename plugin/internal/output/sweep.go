@@ -1,7 +1,6 @@
 package output
 
 import (
-	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -23,12 +22,7 @@ func lockSession(folder string, retention time.Duration) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	for range 1000 { // a sweep may be looking at it
-		if err = flock(lock); !errors.Is(err, syscall.EWOULDBLOCK) {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
+	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX) // waits where a sweep is looking at it
 	if err == nil {
 		_, err = lock.WriteString(retention.String())
 	}
@@ -37,10 +31,6 @@ func lockSession(folder string, retention time.Duration) (*os.File, error) {
 		return nil, err
 	}
 	return lock, nil
-}
-
-func flock(file *os.File) error {
-	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 }
 
 // Sweep removes the folders that dead sessions left below dir ("": the
@@ -67,13 +57,10 @@ func sweepSession(folder string, now time.Time) {
 	}
 	lock, err := os.OpenFile(filepath.Join(folder, lockName), os.O_RDWR|syscall.O_NOFOLLOW, 0)
 	if err != nil { // a session that is just starting, or something else
-		if errors.Is(err, fs.ErrNotExist) && now.Sub(lastChange(folder)) > DefaultRetention {
-			os.RemoveAll(folder)
-		}
 		return
 	}
 	defer lock.Close()
-	if flock(lock) != nil {
+	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
 		return
 	}
 	content, _ := io.ReadAll(io.LimitReader(lock, 64))
@@ -86,19 +73,16 @@ func sweepSession(folder string, now time.Time) {
 	}
 }
 
-// lastChange is when something in folder was last written.
+// lastChange is when folder or something in it was last written.
 func lastChange(folder string) time.Time {
 	var last time.Time
-	entries, _ := os.ReadDir(folder)
-	for _, entry := range entries {
-		if info, err := entry.Info(); err == nil && info.ModTime().After(last) {
-			last = info.ModTime()
+	_ = filepath.WalkDir(folder, func(_ string, entry fs.DirEntry, err error) error {
+		if err == nil {
+			if info, err := entry.Info(); err == nil && info.ModTime().After(last) {
+				last = info.ModTime()
+			}
 		}
-	}
-	if last.IsZero() {
-		if info, err := os.Lstat(folder); err == nil {
-			last = info.ModTime()
-		}
-	}
+		return nil
+	})
 	return last
 }

@@ -35,8 +35,15 @@ func (s *Stream) Watch(re *regexp.Regexp) *Watch {
 // watchStep of it: then it reports that there is more.
 func (w *Watch) Match() (found, more bool) {
 	p := w.look()
-	if p.missing > 0 {
-		more = w.readOlder(&p)
+	if p.start > w.pos {
+		path, _ := w.s.sync()
+		p.text = readLog(path, w.pos, watchStep)
+		read := w.pos + int64(len(p.text))
+		if len(p.text) < watchStep && read < p.finished { // the log stopped: pass over what it does not have
+			w.pos = p.start
+			return false, true
+		}
+		more = len(p.text) == watchStep && read < p.end
 	}
 	text := p.text
 	if line := bytes.LastIndexByte(text, '\n'); more && line > 0 {
@@ -51,42 +58,23 @@ func (w *Watch) Match() (found, more bool) {
 
 // passage is what a Watch looks at.
 type passage struct {
-	text     []byte
-	missing  int64 // bytes between pos and text that only the log has
-	fresh    int64 // a match must end behind this position
-	finished int64 // position behind which text may be rewritten
+	text     []byte // from pos on; nil where only the log has its beginning
+	start    int64  // memory has what follows
+	fresh    int64  // a match must end behind this position
+	finished int64  // what follows may be rewritten
+	end      int64
 }
 
-// look returns the passage from pos on as far as memory has it, without text if
-// that is far away.
+// look returns the passage from pos on.
 func (w *Watch) look() passage {
 	s := w.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := passage{missing: s.tail.start() - w.pos, fresh: s.freshLocked(w.old), finished: s.tail.end}
-	if p.missing <= watchStep {
+	p := passage{start: s.tail.start(), fresh: s.freshLocked(w.old), finished: s.tail.end, end: s.endLocked()}
+	if p.start <= w.pos {
 		p.text = s.textLocked(w.pos)
 	}
 	return p
-}
-
-// readOlder adds what is missing from the log, or replaces the text by the next
-// watchStep of it and reports that there is more. What the log does not have
-// either is passed over.
-func (w *Watch) readOlder(p *passage) (more bool) {
-	path, _ := w.s.sync()
-	n := min(p.missing, watchStep)
-	older := readLog(path, w.pos, int(n))
-	switch {
-	case int64(len(older)) < n:
-		w.pos += p.missing
-		return p.text == nil
-	case p.text == nil:
-		p.text = older
-		return true
-	}
-	p.text = append(older, p.text...)
-	return false
 }
 
 // matches looks for a match in text, which begins at pos.

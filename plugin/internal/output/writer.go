@@ -11,29 +11,25 @@ const (
 	// fillSize is how much text waits for the disk before a command has to wait,
 	// too. The text of one write may come on top.
 	fillSize = 4 * writeSize
+
+	// blockSize is what the log grows by while more text is coming: the system
+	// writes parts of a page more slowly.
+	blockSize = 4 << 10
 )
 
 // fills are the buffers of all logs: an idle one has none.
-var fills = sync.Pool{New: func() any { return bytes.NewBuffer(make([]byte, 0, fillSize)) }}
+var fills = sync.Pool{New: func() any { return bytes.NewBuffer(make([]byte, 0, fillSize+writeSize)) }}
 
-// logWriter writes a stream's log: a goroutine (run), which lives while there is
-// something to write, writes one buffer while the next one fills.
+// logWriter brings a stream's text to its log. The goroutine that needs the log
+// to go on writes it, without the Stream's mutex.
 type logWriter struct {
-	log  logFile       // run's alone
-	line func() []byte // returns the line being written, under the mutex
+	disk sync.Mutex // held while the log is written, and taken before the Stream's mutex; guards file
+	file logFile
 
-	cond     *sync.Cond    // signals changes; its lock is the Stream's mutex, which guards what follows
-	fill     *bytes.Buffer // text for the log; nil: none
-	running  bool          // run is
-	closing  bool          // nothing more comes
-	asked    int           // requests to bring the log up to date
-	answered int           // how many of them are done
-	path     string        // of the log, "" where there is none
-	problem  string        // why the log is incomplete, "" where it is not
-}
-
-func newLogWriter(logs *Logs, name string, mu *sync.Mutex, line func() []byte) *logWriter {
-	return &logWriter{log: logFile{logs: logs, name: name}, line: line, cond: sync.NewCond(mu)}
+	// The Stream's mutex guards what follows.
+	fill    *bytes.Buffer // finished text that is not in the file; nil: none
+	path    string        // of the log, "" where there is none
+	problem string        // why the log is incomplete, "" where it is not
 }
 
 // appendLocked takes finished text.
@@ -45,79 +41,74 @@ func (w *logWriter) appendLocked(p []byte) {
 		w.fill = fills.Get().(*bytes.Buffer)
 	}
 	w.fill.Write(p)
-	w.wakeLocked()
 }
 
-// waitForRoomLocked waits until one more write fits.
-func (w *logWriter) waitForRoomLocked() {
-	for w.fill != nil && w.fill.Len() > fillSize-writeSize {
-		w.cond.Wait()
+// waitingLocked returns how much text waits for the disk.
+func (w *logWriter) waitingLocked() int {
+	if w == nil || w.fill == nil {
+		return 0
 	}
+	return w.fill.Len()
 }
 
-// askLocked asks for a log that is up to date, the line being written included.
-// It does not wait.
-func (w *logWriter) askLocked() {
-	if !w.closing {
-		w.asked++
-		w.wakeLocked()
+// takeLocked returns text for the log, nil where there is none. The log has
+// whole blocks then. The caller holds disk, too.
+func (w *logWriter) takeLocked(block int64) *bytes.Buffer {
+	end := w.file.size + int64(w.waitingLocked())
+	n := end - end%block - w.file.size
+	if n <= 0 {
+		return nil
 	}
-}
-
-// waitLocked waits until so many questions are answered.
-func (w *logWriter) waitLocked(asked int) {
-	for w.answered < asked {
-		w.cond.Wait()
-	}
-}
-
-// closeLocked has the log closed once it has everything. It does not wait.
-func (w *logWriter) closeLocked() {
-	w.askLocked()
-	w.closing = true
-}
-
-func (w *logWriter) wakeLocked() {
-	if !w.running {
-		w.running = true
-		go w.run()
-	}
-}
-
-// run writes until there is nothing left to do.
-func (w *logWriter) run() {
-	w.cond.L.Lock()
-	defer w.cond.L.Unlock()
-	for w.fill != nil || w.asked > w.answered {
-		w.turnLocked()
-		w.cond.Broadcast()
-	}
-	w.running = false
-}
-
-// turnLocked brings the log up to date. It unlocks the mutex meanwhile.
-func (w *logWriter) turnLocked() {
-	fill, asked, closing := w.fill, w.asked, w.closing
+	text := w.fill
 	w.fill = nil
-	var text, line []byte
-	if fill != nil {
-		text = fill.Bytes()
+	w.appendLocked(text.Bytes()[n:])
+	text.Truncate(int(n))
+	return text
+}
+
+// flush brings the log, if there is one, up to date: its text has whole blocks
+// then, and the line being written follows if line is true. It waits for the
+// disk, and returns the log's path and why it is incomplete.
+func (s *Stream) flush(block int64, line bool) (path, problem string) {
+	s.mu.Lock()
+	w := s.log
+	s.mu.Unlock()
+	if w == nil {
+		return "", ""
 	}
-	if asked > w.answered {
-		line = append([]byte{}, w.line()...)
+	w.disk.Lock()
+	defer w.disk.Unlock()
+	s.mu.Lock()
+	var rest []byte
+	if line {
+		rest = append([]byte{}, s.san.Line()...)
 	}
-	w.cond.L.Unlock()
-	w.log.update(text, line)
-	if closing {
-		w.log.close()
+	text, last := w.takeLocked(block), s.ended && w.fill == nil
+	s.mu.Unlock()
+	w.file.update(text, rest)
+	if last {
+		w.file.close()
 	}
-	if fill != nil && fill.Cap() <= 2*fillSize { // a larger one is rare
-		fill.Reset()
-		fills.Put(fill)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.path, w.problem = w.file.path(), w.file.problem()
+	return w.path, w.problem
+}
+
+// sync waits until the log, if there is one, has everything.
+func (s *Stream) sync() (path, problem string) { return s.flush(1, true) }
+
+// named returns the log's path, if there is a log, and why it is incomplete.
+// It waits for the disk only until the file is made.
+func (s *Stream) named() (path, problem string) {
+	s.mu.Lock()
+	w := s.log
+	if w != nil {
+		path, problem = w.path, w.problem
 	}
-	w.cond.L.Lock()
-	w.answered, w.path = asked, w.log.path()
-	if w.log.stop != nil {
-		w.problem = w.log.stop.Error()
+	s.mu.Unlock()
+	if w != nil && path == "" && problem == "" {
+		return s.sync()
 	}
+	return path, problem
 }
