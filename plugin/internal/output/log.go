@@ -73,26 +73,22 @@ func (l *logFile) close() {
 		return
 	}
 	l.closed = true
-	l.logs.finished(l.path(), l.size)
+	l.logs.finished(l.file.Name(), l.size)
 	if err := l.file.Close(); err != nil && l.stop == nil {
 		l.stop = fmt.Errorf("the log could not be closed: %w", cause(err))
 	}
 }
 
-// path is "" where there is no file.
-func (l *logFile) path() string {
-	if l.file == nil {
-		return ""
+// state returns the file's path, "" where there is none, and why it gets no
+// more, "" where it does.
+func (l *logFile) state() (path, problem string) {
+	if l.file != nil {
+		path = l.file.Name()
 	}
-	return l.file.Name()
-}
-
-// problem says why the log is incomplete, "" where it is not.
-func (l *logFile) problem() string {
-	if l.stop == nil {
-		return ""
+	if l.stop != nil {
+		problem = l.stop.Error()
 	}
-	return l.stop.Error()
+	return path, problem
 }
 
 // cause strips the path off an error: the Result has it in Path.

@@ -88,7 +88,10 @@ func (l *Logs) open() error {
 	if l.lock != nil {
 		return nil
 	}
-	if err := privateDir(l.cfg.Dir); err != nil {
+	if err := os.MkdirAll(l.cfg.Dir, 0o700); err != nil {
+		return err
+	}
+	if err := checkDir(l.cfg.Dir); err != nil {
 		return err
 	}
 	folder, err := os.MkdirTemp(l.cfg.Dir, sessionPrefix)
@@ -102,14 +105,6 @@ func (l *Logs) open() error {
 	}
 	l.folder, l.lock = folder, lock
 	return nil
-}
-
-// privateDir makes dir with mode 0700 where it does not exist.
-func privateDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	return checkDir(dir)
 }
 
 // checkDir refuses a default folder that another user made: its name is easy to

@@ -65,7 +65,7 @@ func TestLogOnAStuckDisk(t *testing.T) {
 		defer s.mu.Unlock()
 		return s.log.waitingLocked()
 	}
-	for changed := s.Changed(); filled() <= fillSize-writeSize; changed = s.Changed() {
+	for changed := s.Changed(); filled() < fillSize-writeSize; changed = s.Changed() {
 		<-changed
 	}
 	assert.LessOrEqual(t, filled(), fillSize+writeSize)

@@ -32,7 +32,7 @@ func (s *Stream) Show(limits shared.Limits, all bool) shared.Output {
 
 // Outline is Show without content: nothing counts as shown.
 func (s *Stream) Outline() shared.Output {
-	path, problem := s.named()
+	path, problem := s.sync()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return shared.Output{TotalBytes: s.endLocked(), TotalLines: s.totalLinesLocked(), Path: path, PathError: problem}

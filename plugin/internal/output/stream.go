@@ -44,25 +44,11 @@ func NewStream(cfg StreamConfig) *Stream {
 
 // Ready makes room in memory for one more Write of writeSize: where there is
 // none, it writes to the log, and waits for the disk.
-func (s *Stream) Ready() {
-	s.mu.Lock()
-	waiting := s.log.waitingLocked()
-	s.mu.Unlock()
-	if waiting > fillSize-writeSize {
-		s.flush(blockSize, false)
-	}
-}
+func (s *Stream) Ready() { s.flush(fillSize-writeSize, blockSize, false) }
 
 // Flush writes to the log the finished text that it does not have, and waits for
 // the disk. It is for the moments in which nothing more comes.
-func (s *Stream) Flush() {
-	s.mu.Lock()
-	waiting := s.log.waitingLocked()
-	s.mu.Unlock()
-	if waiting > 0 {
-		s.flush(1, false)
-	}
-}
+func (s *Stream) Flush() { s.flush(1, 1, false) }
 
 // Write takes raw bytes. It never fails. It makes room as Ready does.
 func (s *Stream) Write(p []byte) (int, error) {

@@ -52,16 +52,14 @@ func runeStart(text []byte, i int) int {
 	return i
 }
 
-// cutRune returns the largest n' <= n at which p may be cut without cutting a
-// rune.
+// cutRune returns the largest n' <= n at which valid text may be cut without
+// cutting a rune.
 func cutRune(p []byte, n int) int {
 	if n >= len(p) {
 		return len(p)
 	}
-	for i := n; i >= 0 && i > n-utf8.UTFMax; i-- {
-		if utf8.RuneStart(p[i]) {
-			return i
-		}
+	for n > 0 && !utf8.RuneStart(p[n]) {
+		n--
 	}
 	return n
 }

@@ -28,7 +28,6 @@ type logWriter struct {
 
 	// The Stream's mutex guards what follows.
 	fill    *bytes.Buffer // finished text that is not in the file; nil: none
-	path    string        // of the log, "" where there is none
 	problem string        // why the log is incomplete, "" where it is not
 }
 
@@ -45,7 +44,7 @@ func (w *logWriter) appendLocked(p []byte) {
 
 // waitingLocked returns how much text waits for the disk.
 func (w *logWriter) waitingLocked() int {
-	if w == nil || w.fill == nil {
+	if w.fill == nil {
 		return 0
 	}
 	return w.fill.Len()
@@ -66,24 +65,25 @@ func (w *logWriter) takeLocked(block int64) *bytes.Buffer {
 	return text
 }
 
-// flush brings the log, if there is one, up to date: its text has whole blocks
-// then, and the line being written follows if line is true. It waits for the
-// disk, and returns the log's path and why it is incomplete.
-func (s *Stream) flush(block int64, line bool) (path, problem string) {
+// flush writes to the log, if there is one and least bytes or more wait for it:
+// whole blocks, and the line being written behind them if line is true. It
+// returns the log's path and why it is incomplete.
+func (s *Stream) flush(least int, block int64, line bool) (path, problem string) {
 	s.mu.Lock()
 	w := s.log
+	idle := w == nil || w.waitingLocked() < least
 	s.mu.Unlock()
-	if w == nil {
+	if idle {
 		return "", ""
 	}
 	w.disk.Lock()
 	defer w.disk.Unlock()
 	s.mu.Lock()
+	text, last := w.takeLocked(block), s.ended && w.fill == nil
 	var rest []byte
 	if line {
 		rest = append([]byte{}, s.san.Line()...)
 	}
-	text, last := w.takeLocked(block), s.ended && w.fill == nil
 	s.mu.Unlock()
 	w.file.update(text, rest)
 	if last {
@@ -91,24 +91,9 @@ func (s *Stream) flush(block int64, line bool) (path, problem string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w.path, w.problem = w.file.path(), w.file.problem()
-	return w.path, w.problem
+	path, w.problem = w.file.state()
+	return path, w.problem
 }
 
 // sync waits until the log, if there is one, has everything.
-func (s *Stream) sync() (path, problem string) { return s.flush(1, true) }
-
-// named returns the log's path, if there is a log, and why it is incomplete.
-// It waits for the disk only until the file is made.
-func (s *Stream) named() (path, problem string) {
-	s.mu.Lock()
-	w := s.log
-	if w != nil {
-		path, problem = w.path, w.problem
-	}
-	s.mu.Unlock()
-	if w != nil && path == "" && problem == "" {
-		return s.sync()
-	}
-	return path, problem
-}
+func (s *Stream) sync() (path, problem string) { return s.flush(0, 1, true) }

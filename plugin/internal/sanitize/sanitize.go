@@ -1,7 +1,6 @@
 package sanitize
 
 import (
-	"bytes"
 	"io"
 	"unicode/utf8"
 )
@@ -39,15 +38,6 @@ type Sanitizer struct {
 // New returns a Sanitizer that hands finished text on to w. The text is valid
 // during the call only.
 func New(w io.Writer) *Sanitizer { return &Sanitizer{line: line{w: w}} }
-
-// String sanitizes s.
-func String(s string) string {
-	var b bytes.Buffer
-	z := New(&b)
-	_, _ = z.Write([]byte(s))
-	_ = z.Close()
-	return b.String()
-}
 
 // Write takes a chunk. It never fails.
 func (s *Sanitizer) Write(p []byte) (int, error) {

@@ -14,6 +14,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// String sanitizes s.
+func String(s string) string {
+	var b bytes.Buffer
+	z := New(&b)
+	_, _ = z.Write([]byte(s))
+	_ = z.Close()
+	return b.String()
+}
+
 // sanitizeSplit feeds s in chunks that end at the given positions.
 func sanitizeSplit(s string, at ...int) string {
 	var b bytes.Buffer
