@@ -315,7 +315,7 @@ func TestMeaning8Bounded(t *testing.T) {
 		assert.Equal(t, 3, r.ExitCode)
 		assert.EqualValues(t, 100000, r.Stdout.TotalLines)
 		assert.Equal(t, seq(98001, 100000), r.Stdout.Content)
-		assert.Contains(t, r.Stdout.PathError, "MaxLogBytes")
+		assert.Contains(t, r.Stdout.PathError, "one log may hold 100000 bytes")
 		assert.Equal(t, seq(1, 100000)[:100000], readFile(t, r.Stdout.Path))
 	})
 	t.Run("logs stop at MaxSessionLogBytes", func(t *testing.T) {
@@ -324,7 +324,7 @@ func TestMeaning8Bounded(t *testing.T) {
 		assert.Empty(t, r.Stdout.PathError)
 		r = run(t, bash, "seq 100000")
 		assert.EqualValues(t, 100000, r.Stdout.TotalLines)
-		assert.Contains(t, r.Stdout.PathError, "MaxSessionLogBytes")
+		assert.Contains(t, r.Stdout.PathError, "the logs of this session may hold 100000 bytes")
 		assert.Equal(t, seq(1, 100000)[:100000-len(seq(1, 10000))], readFile(t, r.Stdout.Path))
 	})
 	t.Run("a log that was removed counts no more", func(t *testing.T) {

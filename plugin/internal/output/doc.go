@@ -4,16 +4,16 @@
 //
 //	         ┌──────────── under the Stream's mutex ───────────┐
 //	Write ─► sanitize.Sanitizer ─► tail (the last bytes, in memory)
-//	                 │         └─► logWriter.fill ─► its goroutine ─► file
+//	                 │         └─► logWriter.fill ─► file
 //	                 ▼
 //	         the line being written
 //
 //	Show  ◄─ tail and line; of what is older, the file
 //	Watch ◄─ the same
 //
-// The mutex is never held while a file is read or written. A disk that is
-// slower than the command holds it up in Ready and at the beginning of Write,
-// where others may look at the stream.
+// The mutex is never held while a file is read or written. The goroutine that
+// reads the command's output also writes the log, in Ready, Flush and at the
+// beginning of Write, so that a slow disk holds up the command alone.
 //
 // Memory is bounded however much is written: a tail of fixed size, the line
 // being written, and two buffers for a log while it is written. Counts are

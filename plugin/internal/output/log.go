@@ -1,11 +1,12 @@
 package output
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"os"
+
+	"bashplugin/plugin/internal/sanitize"
 )
 
 // logFile is the file that holds a stream from its first byte on:
@@ -25,31 +26,24 @@ type logFile struct {
 	closed    bool
 }
 
-// update appends finished text and gives its buffer back, and puts the line that is
-// being written behind it; nil leaves either alone.
-func (l *logFile) update(text *bytes.Buffer, line []byte) {
+// update appends finished text and puts the line that is being written behind it;
+// nil leaves either alone.
+func (l *logFile) update(text, line []byte) {
 	if l.file == nil && l.stop == nil {
 		l.file, l.stop = l.logs.create(l.name)
 	}
-	if text != nil {
-		l.append(text.Bytes())
-		if text.Cap() <= 2*fillSize { // a larger one is rare
-			text.Reset()
-			fills.Put(text)
-		}
+	if l.stop == nil && len(text) > 0 {
+		l.append(text)
 	}
 	if l.stop == nil && !l.closed && line != nil {
-		_, l.stop = l.put(line[:cutRune(line, int(max(0, l.logs.cfg.MaxBytes-l.size)))])
+		_, l.stop = l.put(line[:sanitize.CutRune(line, int(max(0, l.logs.cfg.MaxBytes-l.size)))])
 	}
 }
 
 // append appends finished text, as far as the bounds and the disk allow.
 func (l *logFile) append(p []byte) {
-	if l.stop != nil {
-		return
-	}
 	allowed, reason := l.logs.allow(l.size, len(p))
-	n, err := l.put(p[:cutRune(p, allowed)])
+	n, err := l.put(p[:sanitize.CutRune(p, allowed)])
 	l.size += int64(n)
 	if err = cmp.Or(err, reason); err != nil {
 		l.stop = fmt.Errorf("the log ends after %d bytes: %w", l.size, cause(err))

@@ -63,7 +63,7 @@ func TestLogOnAStuckDisk(t *testing.T) {
 	filled := func() int {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.log.waitingLocked()
+		return len(s.log.fill)
 	}
 	for changed := s.Changed(); filled() < fillSize-writeSize; changed = s.Changed() {
 		<-changed

@@ -36,10 +36,6 @@ func (s *Stream) freshLocked(m mark) int64 {
 // beginning of the tail if that is later.
 func (s *Stream) textLocked(from int64) []byte {
 	line := s.san.Line()
-	from = max(from, s.tail.start())
-	if from > s.tail.end {
-		return append([]byte{}, line[min(from-s.tail.end, int64(len(line))):]...)
-	}
-	text := make([]byte, 0, s.tail.end-from+int64(len(line)))
-	return append(s.tail.appendFrom(text, from, s.tail.max), line...)
+	text := s.tail.textFrom(max(from, s.tail.start()), len(line))
+	return append(text, line[min(max(0, int(from-s.tail.end)), len(line)):]...)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"unicode/utf8"
 
+	"bashplugin/plugin/internal/sanitize"
 	"bashplugin/shared"
 )
 
@@ -100,7 +101,7 @@ func (v *view) head(path string, n int) string {
 	if v.begin() > v.from {
 		text = readLog(path, v.from, n+utf8.UTFMax)
 	}
-	return string(text[:cutRune(text, n)])
+	return string(text[:sanitize.CutRune(text, n)])
 }
 
 // readLog reads up to n bytes of a log from a position on.

@@ -93,23 +93,19 @@ func (s *Stream) Keep() {
 func (s *Stream) keepLocked() {
 	if s.log == nil {
 		s.log = &logWriter{file: logFile{logs: s.cfg.Logs, name: s.cfg.Name}}
-		s.log.appendLocked(s.tail.appendFrom(nil, 0, s.tail.max))
+		s.log.appendLocked(s.tail.textFrom(0, 0))
 	}
 }
 
 // Close finishes the last line and the log, and waits for the disk.
 func (s *Stream) Close() error {
-	s.end()
-	s.sync()
-	return nil
-}
-
-func (s *Stream) end() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	_ = s.san.Close()
 	s.ended = true
 	s.changeLocked()
+	s.mu.Unlock()
+	s.sync()
+	return nil
 }
 
 // Changed returns a channel that is closed at the next change.

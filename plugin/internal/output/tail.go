@@ -49,15 +49,16 @@ func (t *tail) grow(n int) {
 	t.buf = buf
 }
 
-// appendFrom appends the bytes from position from on, at most n of them, to
-// dst. A position before start is not kept: the caller checks.
-func (t *tail) appendFrom(dst []byte, from int64, n int) []byte {
-	for n = min(n, int(t.end-from)); n > 0; {
-		i := int(from % int64(len(t.buf)))
-		part := t.buf[i:min(i+n, len(t.buf))]
-		dst = append(dst, part...)
+// textFrom returns a copy of the bytes from a position on, with room for more.
+// A position before start is not kept: the caller checks.
+func (t *tail) textFrom(from int64, room int) []byte {
+	n := max(0, int(t.end-from))
+	text := make([]byte, 0, n+room)
+	for len(text) < n {
+		i := from % int64(len(t.buf))
+		part := t.buf[i:min(i+t.end-from, int64(len(t.buf)))]
+		text = append(text, part...)
 		from += int64(len(part))
-		n -= len(part)
 	}
-	return dst
+	return text
 }

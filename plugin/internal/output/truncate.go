@@ -52,18 +52,6 @@ func runeStart(text []byte, i int) int {
 	return i
 }
 
-// cutRune returns the largest n' <= n at which valid text may be cut without
-// cutting a rune.
-func cutRune(p []byte, n int) int {
-	if n >= len(p) {
-		return len(p)
-	}
-	for n > 0 && !utf8.RuneStart(p[n]) {
-		n--
-	}
-	return n
-}
-
 // countLines counts lines; a line without a newline at the end is one too.
 func countLines(text []byte) int {
 	n := bytes.Count(text, newline)

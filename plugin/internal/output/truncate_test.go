@@ -124,7 +124,7 @@ func TestTailKeepsTheLastBytes(t *testing.T) {
 			want := all[max(0, len(all)-size):]
 			require.Equal(t, int64(len(all)), tl.end)
 			require.LessOrEqual(t, len(tl.buf), size)
-			got := tl.appendFrom(nil, tl.start(), size)
+			got := tl.textFrom(tl.start(), 0)
 			require.Equal(t, string(want), string(got[max(0, len(got)-len(want)):]))
 			require.Equal(t, len(want), int(tl.end-max(tl.start(), tl.end-int64(size))))
 		}

@@ -34,47 +34,29 @@ func (s *Stream) Watch(re *regexp.Regexp) *Watch {
 // Match looks through what has come since the last call, or through the next
 // watchStep of it: then it reports that there is more.
 func (w *Watch) Match() (found, more bool) {
-	p := w.look()
-	if p.start > w.pos {
-		path, _ := w.s.sync()
-		p.text = readLog(path, w.pos, watchStep)
-		read := w.pos + int64(len(p.text))
-		if len(p.text) < watchStep && read < p.finished { // the log stopped: pass over what it does not have
-			w.pos = p.start
-			return false, true
-		}
-		more = len(p.text) == watchStep && read < p.end
-	}
-	text := p.text
-	if line := bytes.LastIndexByte(text, '\n'); more && line > 0 {
-		text = text[:line]
-	}
-	if w.matches(text, p.fresh) {
-		return true, more
-	}
-	w.advance(p.text, p.finished)
-	return false, more
-}
-
-// passage is what a Watch looks at.
-type passage struct {
-	text     []byte // from pos on; nil where only the log has its beginning
-	start    int64  // memory has what follows
-	fresh    int64  // a match must end behind this position
-	finished int64  // what follows may be rewritten
-	end      int64
-}
-
-// look returns the passage from pos on.
-func (w *Watch) look() passage {
 	s := w.s
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	p := passage{start: s.tail.start(), fresh: s.freshLocked(w.old), finished: s.tail.end, end: s.endLocked()}
-	if p.start <= w.pos {
-		p.text = s.textLocked(w.pos)
+	start, finished, fresh := s.tail.start(), s.tail.end, s.freshLocked(w.old)
+	text := s.textLocked(w.pos)
+	s.mu.Unlock()
+	if start > w.pos {
+		path, _ := s.sync()
+		text = readLog(path, w.pos, watchStep)
+		more = len(text) == watchStep
+		if !more && w.pos+int64(len(text)) < finished { // the log stopped: pass over what it does not have
+			w.pos = start
+			return false, true
+		}
 	}
-	return p
+	lines := text
+	if end := bytes.LastIndexByte(text, '\n'); more && end > 0 {
+		lines = text[:end]
+	}
+	if w.matches(lines, fresh) {
+		return true, more
+	}
+	w.advance(text, finished)
+	return false, more
 }
 
 // matches looks for a match in text, which begins at pos.

@@ -1,9 +1,6 @@
 package output
 
-import (
-	"bytes"
-	"sync"
-)
+import "sync"
 
 const (
 	writeSize = 64 << 10 // raw bytes that a Stream handles at a time
@@ -12,13 +9,16 @@ const (
 	// too. The text of one write may come on top.
 	fillSize = 4 * writeSize
 
-	// blockSize is what the log grows by while more text is coming: the system
-	// writes parts of a page more slowly.
-	blockSize = 4 << 10
+	// blockSize is what the log grows by while more text is coming: unaligned
+	// writes cost the system more.
+	blockSize = 64 << 10
 )
 
-// fills are the buffers of all logs: an idle one has none.
-var fills = sync.Pool{New: func() any { return bytes.NewBuffer(make([]byte, 0, fillSize+writeSize)) }}
+// buffer is large enough for nearly every fill.
+type buffer [fillSize + writeSize]byte
+
+// buffers are those of all logs: an idle one has none.
+var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
 // logWriter brings a stream's text to its log. The goroutine that needs the log
 // to go on writes it, without the Stream's mutex.
@@ -27,8 +27,8 @@ type logWriter struct {
 	file logFile
 
 	// The Stream's mutex guards what follows.
-	fill    *bytes.Buffer // finished text that is not in the file; nil: none
-	problem string        // why the log is incomplete, "" where it is not
+	fill    []byte // finished text that is not in the file; nil: none
+	problem string // why the log is incomplete, "" where it is not
 }
 
 // appendLocked takes finished text.
@@ -37,32 +37,23 @@ func (w *logWriter) appendLocked(p []byte) {
 		return
 	}
 	if w.fill == nil {
-		w.fill = fills.Get().(*bytes.Buffer)
+		w.fill = buffers.Get().(*buffer)[:0]
 	}
-	w.fill.Write(p)
-}
-
-// waitingLocked returns how much text waits for the disk.
-func (w *logWriter) waitingLocked() int {
-	if w.fill == nil {
-		return 0
-	}
-	return w.fill.Len()
+	w.fill = append(w.fill, p...)
 }
 
 // takeLocked returns text for the log, nil where there is none. The log has
 // whole blocks then. The caller holds disk, too.
-func (w *logWriter) takeLocked(block int64) *bytes.Buffer {
-	end := w.file.size + int64(w.waitingLocked())
+func (w *logWriter) takeLocked(block int64) []byte {
+	end := w.file.size + int64(len(w.fill))
 	n := end - end%block - w.file.size
 	if n <= 0 {
 		return nil
 	}
 	text := w.fill
 	w.fill = nil
-	w.appendLocked(text.Bytes()[n:])
-	text.Truncate(int(n))
-	return text
+	w.appendLocked(text[n:])
+	return text[:n]
 }
 
 // flush writes to the log, if there is one and least bytes or more wait for it:
@@ -71,7 +62,7 @@ func (w *logWriter) takeLocked(block int64) *bytes.Buffer {
 func (s *Stream) flush(least int, block int64, line bool) (path, problem string) {
 	s.mu.Lock()
 	w := s.log
-	idle := w == nil || w.waitingLocked() < least
+	idle := w == nil || len(w.fill) < least
 	s.mu.Unlock()
 	if idle {
 		return "", ""
@@ -86,6 +77,9 @@ func (s *Stream) flush(least int, block int64, line bool) (path, problem string)
 	}
 	s.mu.Unlock()
 	w.file.update(text, rest)
+	if cap(text) == len(buffer{}) {
+		buffers.Put((*buffer)(text[:cap(text)]))
+	}
 	if last {
 		w.file.close()
 	}

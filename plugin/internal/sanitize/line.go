@@ -60,7 +60,7 @@ func (l *line) add(p []byte) {
 		p = p[n:]
 	}
 	for len(p) > 0 {
-		n := cutRune(p, handOver)
+		n := CutRune(p, handOver)
 		l.buf = append(l.buf, p[:n]...)
 		p = p[n:]
 		l.bound()
@@ -70,16 +70,16 @@ func (l *line) add(p []byte) {
 // bound finishes the front of a plain line that is too long.
 func (l *line) bound() {
 	for len(l.buf)-l.start > maxLine {
-		l.start += cutRune(l.buf[l.start:], maxLine/2)
+		l.start += CutRune(l.buf[l.start:], maxLine/2)
 	}
 	if l.start >= handOver {
 		l.flush()
 	}
 }
 
-// cutRune returns the largest n' <= n at which valid text may be cut without
+// CutRune returns the largest n' <= n at which valid text may be cut without
 // cutting a rune.
-func cutRune(p []byte, n int) int {
+func CutRune(p []byte, n int) int {
 	if n >= len(p) {
 		return len(p)
 	}
