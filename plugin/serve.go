@@ -51,7 +51,7 @@ func serve(f *flags) error {
 		fmt.Fprintln(os.Stderr, "bash-plugin:", err)
 		return err
 	}
-	go s.watchHost(host)
+	go s.watchHost()
 	go s.watchSignals()
 	err := shared.Serve(&shared.Plugin{
 		Impl:         s.executor,
@@ -109,25 +109,17 @@ func (s *service) open(f *flags, host int) error {
 	return err
 }
 
-// watchHost ends the session when the host is gone: when its process has
-// ended, or when the connection that it had made has.
-func (s *service) watchHost(host int) {
-	ended := make(chan struct{})
-	go func() {
-		process.AwaitParent(host)
-		close(ended)
-	}()
-	select {
-	case <-ended:
-	case <-s.hostGone:
-	}
+// watchHost ends the session when the host is gone. The guardian sees to a host
+// that goes before it has connected.
+func (s *service) watchHost() {
+	<-s.hostGone
 	s.log.Debug("the host is gone")
 	os.Exit(exitCode(s.end()))
 }
 
-// watchSignals ends the session at a signal. A SIGHUP that whoever started the
-// host has had ignored, as nohup does, is caught nevertheless: commands would
-// inherit that.
+// watchSignals ends the session at a signal. A SIGHUP that was ignored at the
+// start, as under nohup, does not end it, but is caught: commands would inherit
+// an ignored one.
 func (s *service) watchSignals() {
 	hangUps := syscall.Signal(0)
 	if signal.Ignored(syscall.SIGHUP) {

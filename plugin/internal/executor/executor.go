@@ -80,11 +80,12 @@ func (e *Executor) Execute(ctx context.Context, req shared.ExecuteRequest) (*sha
 			Status: shared.StatusKilled, Cause: shared.CauseCancel, ExitCode: -1,
 		}, nil
 	}
-	if err := e.jobs.enter(); err != nil {
+	number, err := e.jobs.reserve()
+	if err != nil {
 		return nil, err
 	}
-	defer e.jobs.leave()
-	j, err := e.launch(req, dir)
+	defer e.jobs.calls.Done()
+	j, err := e.launch(req, dir, number)
 	if err != nil {
 		return nil, err
 	}
@@ -93,12 +94,8 @@ func (e *Executor) Execute(ctx context.Context, req shared.ExecuteRequest) (*sha
 	return result, nil
 }
 
-// launch starts a command within the bounds.
-func (e *Executor) launch(req shared.ExecuteRequest, dir string) (*job.Job, error) {
-	number, err := e.jobs.reserve()
-	if err != nil {
-		return nil, err
-	}
+// launch starts a command for which there is room.
+func (e *Executor) launch(req shared.ExecuteRequest, dir string, number int) (*job.Job, error) {
 	j, err := e.launcher.launch(req, dir, number)
 	if err != nil {
 		e.jobs.release()

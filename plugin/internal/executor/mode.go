@@ -21,9 +21,10 @@ func rulesOf(mode shared.Mode) rules {
 }
 
 const (
-	// autoDelay is what a development command runs in the foreground, in
-	// ModeAuto.
+	// autoDelay is how long a development command runs in the foreground, in
+	// ModeAuto. If it has written nothing by then, autoLook is between two looks.
 	autoDelay = 2 * time.Second
+	autoLook  = 100 * time.Millisecond
 	// stopGrace is between SIGTERM and SIGKILL at a timeout, a cancel and Close.
 	stopGrace = 500 * time.Millisecond
 	// quitWait bounds how long a call waits for the rest of a job that this tool
@@ -39,56 +40,31 @@ func (e *Executor) attend(ctx context.Context, j *job.Job, req shared.ExecuteReq
 	}
 	timer := time.NewTimer(req.Timeout)
 	defer timer.Stop()
-	waiting, stop := context.WithCancel(ctx)
-	defer stop()
-	select {
-	case <-j.Ended():
-	case <-ctx.Done():
-		e.stop(j, shared.CauseCancel)
-	case <-e.quit: // Close ends the command
-		awaitOver(context.Background(), j)
-	case <-e.ripe(waiting, j, req):
-		return e.detach(j, req.Limits)
-	case <-timer.C:
-		if rulesOf(req.Mode).detaches {
-			return e.detach(j, req.Limits)
-		}
-		e.stop(j, shared.CauseTimeout)
+	var ripe <-chan time.Time // never, for other commands and in other modes
+	if rulesOf(req.Mode).ripens && isDevCommand(req.Command) {
+		ripe = time.After(autoDelay)
 	}
-	return e.finish(j, req.Limits)
-}
-
-// ripe returns a channel that is closed when a development command has run for
-// autoDelay and has written something; nil for other commands, and in other
-// modes.
-func (e *Executor) ripe(ctx context.Context, j *job.Job, req shared.ExecuteRequest) <-chan struct{} {
-	if !rulesOf(req.Mode).ripens || !isDevCommand(req.Command) {
-		return nil
-	}
-	ripe := make(chan struct{})
-	e.wg.Go(func() {
-		delay := time.NewTimer(autoDelay)
-		defer delay.Stop()
+	for {
 		select {
+		case <-j.Ended():
 		case <-ctx.Done():
-			return
-		case <-delay.C:
-		}
-		for {
-			stdout, stderr := j.OutputChanged()
+			e.stop(j, shared.CauseCancel)
+		case <-e.quit: // Close ends the command
+			awaitOver(context.Background(), j)
+		case <-ripe:
 			if j.HasOutput() {
-				close(ripe)
-				return
+				return e.detach(j, req.Limits)
 			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-stdout:
-			case <-stderr:
+			ripe = time.After(autoLook)
+			continue
+		case <-timer.C:
+			if rulesOf(req.Mode).detaches {
+				return e.detach(j, req.Limits)
 			}
+			e.stop(j, shared.CauseTimeout)
 		}
-	})
-	return ripe
+		return e.finish(j, req.Limits)
+	}
 }
 
 // stop ends a command. Where bash has just ended by itself, what it left behind

@@ -30,20 +30,8 @@ func (r *registry) init() {
 	r.jobs = make(map[int]*job.Job)
 }
 
-// enter begins an Execute, which leave ends.
-func (r *registry) enter() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return errClosed()
-	}
-	r.calls.Add(1)
-	return nil
-}
-
-func (r *registry) leave() { r.calls.Done() }
-
-// reserve makes room for one more command and returns its number.
+// reserve begins an Execute, of whose end calls must be told. It makes room for
+// one more command and returns its number.
 func (r *registry) reserve() (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,6 +41,7 @@ func (r *registry) reserve() (int, error) {
 	if len(r.live)+r.reserved >= MaxRunning {
 		return 0, fail(shared.CodeStart, "%d commands are running, which is the most allowed: wait for one to end, or kill a job", MaxRunning)
 	}
+	r.calls.Add(1)
 	r.reserved++
 	r.started++
 	return r.started, nil

@@ -1,7 +1,6 @@
 package job
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"sync"
@@ -36,7 +35,7 @@ type Job struct {
 
 	group          *process.Group
 	stdout, stderr *source // stderr is nil where it is merged into stdout
-	live           *live   // nil: the request has no writers
+	copies         [2]*liveCopy
 
 	ended chan struct{} // closed when bash has ended and what it wrote is read: outcome is set
 	over  chan struct{} // closed when nothing of the job lives and everything is read
@@ -91,18 +90,15 @@ func start(cfg Config, files []*os.File, command string) (*process.Group, error)
 // open makes the pipes and what follows them. It returns the command's files.
 func (j *Job) open(cfg Config) (files []*os.File, err error) {
 	files = []*os.File{cfg.Null}
-	var out, errs *liveCopy
-	if j.live, out, errs = newLive(j.req.Stdout, j.req.Stderr, j.req.Lossless); j.req.Merge {
-		errs.close()
-	}
+	j.copies[0], j.copies[1] = newLiveCopies(j.req.Stdout, j.req.Stderr, j.req.Lossless)
 	var write *os.File
-	if j.stdout, write, err = j.openStream(cfg, ".stdout.log", out); err != nil {
+	if j.stdout, write, err = j.openStream(cfg, ".stdout.log", j.copies[0]); err != nil {
 		return files, err
 	}
 	if files = append(files, write); j.req.Merge {
 		return append(files, write), nil
 	}
-	if j.stderr, write, err = j.openStream(cfg, ".stderr.log", errs); err != nil {
+	if j.stderr, write, err = j.openStream(cfg, ".stderr.log", j.copies[1]); err != nil {
 		return files, err
 	}
 	return append(files, write), nil
@@ -123,7 +119,13 @@ func (j *Job) abandon() {
 	for _, s := range j.sources() {
 		s.file.Close()
 	}
-	j.live.end()
+	j.closeCopies()
+}
+
+func (j *Job) closeCopies() {
+	for _, c := range j.copies {
+		c.close()
+	}
 }
 
 // sources returns the streams that the command has.
@@ -175,7 +177,7 @@ func (j *Job) finish() {
 	for _, s := range j.sources() {
 		s.close()
 	}
-	j.live.end()
+	j.closeCopies() // of a stream that is merged
 }
 
 // Ended is closed when bash has ended and everything it wrote was read.
@@ -217,7 +219,3 @@ func (j *Job) End(cause shared.Cause, sig syscall.Signal, grace time.Duration) {
 		<-j.over
 	}
 }
-
-// SettleLive waits until the live writers have everything so far, at most for
-// rest and until ctx ends. From then on a lossless copy skips, too.
-func (j *Job) SettleLive(ctx context.Context, rest time.Duration) { j.live.settle(ctx, rest) }

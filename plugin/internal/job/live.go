@@ -9,65 +9,43 @@ import (
 )
 
 const (
-	liveBuffer = 8 << 20 // bounds the memory of what waits for one writer
-	smallChunk = 4 << 10 // memory of a chunk that begins with less than this
+	liveBuffer = 8 << 20   // bytes that wait for one writer
+	liveKept   = 256 << 10 // a larger buffer is given up once it is empty
 )
 
-// live copies a command's raw output to the writers of its request. One
-// goroutine writes; bytes that the writers have not taken yet wait in a queue.
+// liveCopy copies the raw bytes of one stream to a writer of its request. Its
+// goroutine writes; the bytes that the writer has not taken yet wait in memory.
+// A nil liveCopy, of a stream without a writer, does nothing.
 //
-//	source ► liveCopy.put ► queue ► run ► writer
-type live struct {
-	moved chan struct{} // gets a value after each write
-	done  chan struct{} // closed when the goroutine has ended
-
-	mu       sync.Mutex // guards what follows, and the copies
-	changed  *sync.Cond
-	copies   []*liveCopy
-	queue    []*chunk // in the order in which it was written
-	writing  bool     // a chunk is with its writer
-	lossless bool     // a full buffer holds the command up
-	ended    bool     // nothing more comes
-}
-
-// liveCopy is the copy of one stream. A nil one, of a stream that has no
-// writer, does nothing.
+//	source ► put ► waiting ► run ► to
 type liveCopy struct {
-	live *live
 	to   io.Writer
+	turn *sync.Mutex // held during a Write of any of the job's copies
 
-	// Guarded by live.mu.
-	queued  int   // memory of its chunks in the queue
-	gap     int64 // bytes skipped since the last that were queued
-	skipped int64 // bytes skipped so far
-	closed  bool  // to has failed, or nothing more comes
+	mu       sync.Mutex // guards what follows
+	changed  *sync.Cond
+	waiting  []byte
+	gap      int64 // bytes skipped behind waiting
+	skipped  int64 // bytes skipped so far
+	busy     bool  // run has bytes that are not written yet
+	lossless bool  // a full buffer holds the command up
+	closed   bool  // nothing more comes, or to has failed
 }
 
-// chunk is a part of a copy.
-type chunk struct {
-	of   *liveCopy
-	text []byte
-	lent *[bufferSize]byte // the memory of text; nil: it is text's own
+// newLiveCopies begins a job's copies, nil for a writer that is nil.
+func newLiveCopies(stdout, stderr io.Writer, lossless bool) (out, errs *liveCopy) {
+	turn := new(sync.Mutex)
+	return newLiveCopy(stdout, turn, lossless), newLiveCopy(stderr, turn, lossless)
 }
 
-// newLive begins a copy to up to two writers, either of which may be nil. It
-// returns a nil live where both are.
-func newLive(stdout, stderr io.Writer, lossless bool) (l *live, out, errs *liveCopy) {
-	if stdout == nil && stderr == nil {
-		return nil, nil, nil
+func newLiveCopy(to io.Writer, turn *sync.Mutex, lossless bool) *liveCopy {
+	if to == nil {
+		return nil
 	}
-	l = &live{moved: make(chan struct{}, 1), done: make(chan struct{}), lossless: lossless}
-	l.changed = sync.NewCond(&l.mu)
-	if stdout != nil {
-		out = &liveCopy{live: l, to: stdout}
-		l.copies = append(l.copies, out)
-	}
-	if stderr != nil {
-		errs = &liveCopy{live: l, to: stderr}
-		l.copies = append(l.copies, errs)
-	}
-	go l.run()
-	return l, out, errs
+	c := &liveCopy{to: to, turn: turn, lossless: lossless}
+	c.changed = sync.NewCond(&c.mu)
+	go c.run()
+	return c
 }
 
 // ready waits for room in the buffer of a lossless copy.
@@ -75,74 +53,38 @@ func (c *liveCopy) ready() {
 	if c == nil {
 		return
 	}
-	c.live.mu.Lock()
-	defer c.live.mu.Unlock()
-	for c.live.lossless && c.queued >= liveBuffer && !c.closed {
-		c.live.changed.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.lossless && len(c.waiting) >= liveBuffer && !c.closed {
+		c.changed.Wait()
 	}
 }
 
-// put queues a copy of p, or skips it where the buffer is full.
+// put takes a copy of p, or skips it where the buffer is full.
 func (c *liveCopy) put(p []byte) {
 	if c == nil {
 		return
 	}
-	l := c.live
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch {
 	case c.closed:
-		return
-	case !l.lossless && c.queued+len(p) > liveBuffer:
+	case !c.lossless && len(c.waiting)+len(p) > liveBuffer:
 		c.gap += int64(len(p))
 		c.skipped += int64(len(p))
-		return
+	default:
+		c.closeGapLocked()
+		c.waiting = append(c.waiting, p...)
+		c.changed.Broadcast()
 	}
-	c.closeGapLocked()
-	c.queueLocked(p)
-	l.changed.Broadcast()
 }
 
-// closeGapLocked queues a line in place of the bytes that were skipped.
+// closeGapLocked puts a line in the place of the bytes that were skipped.
 func (c *liveCopy) closeGapLocked() {
 	if c.gap > 0 {
-		c.queueLocked(fmt.Appendf(nil, "\n[… %d bytes skipped …]\n", c.gap))
+		c.waiting = fmt.Appendf(c.waiting, "\n[… %d bytes skipped …]\n", c.gap)
 		c.gap = 0
 	}
-}
-
-func (c *liveCopy) queueLocked(p []byte) {
-	for len(p) > 0 {
-		part := c.lastLocked()
-		if part == nil {
-			part = newChunk(c, len(p))
-			c.live.queue = append(c.live.queue, part)
-			c.queued += cap(part.text)
-		}
-		n := min(len(p), cap(part.text)-len(part.text))
-		part.text = append(part.text, p[:n]...)
-		p = p[n:]
-	}
-}
-
-// lastLocked returns the last chunk in the queue if it is of this copy and has
-// room, nil otherwise.
-func (c *liveCopy) lastLocked() *chunk {
-	if n := len(c.live.queue); n > 0 {
-		if last := c.live.queue[n-1]; last.of == c && len(last.text) < cap(last.text) {
-			return last
-		}
-	}
-	return nil
-}
-
-// newChunk returns an empty chunk for at least some of size bytes.
-func newChunk(c *liveCopy, size int) *chunk {
-	if size < smallChunk {
-		return &chunk{of: c, text: make([]byte, 0, smallChunk)}
-	}
-	lent := buffers.Get().(*[bufferSize]byte)
-	return &chunk{of: c, text: lent[:0], lent: lent}
 }
 
 // close says that nothing more comes.
@@ -150,11 +92,10 @@ func (c *liveCopy) close() {
 	if c == nil {
 		return
 	}
-	c.live.mu.Lock()
-	defer c.live.mu.Unlock()
-	c.closeGapLocked()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.closed = true
-	c.live.changed.Broadcast()
+	c.changed.Broadcast()
 }
 
 // missed returns how many bytes the writer has missed so far.
@@ -162,124 +103,86 @@ func (c *liveCopy) missed() int64 {
 	if c == nil {
 		return 0
 	}
-	c.live.mu.Lock()
-	defer c.live.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return c.skipped
 }
 
-func (l *live) run() {
-	defer close(l.done)
-	for part := l.take(); part != nil; part = l.take() {
-		_, err := part.of.to.Write(part.text)
-		l.took(part, err)
-	}
-	for _, c := range l.copies {
-		if closer, ok := c.to.(interface{ CloseWrite() error }); ok {
-			_ = closer.CloseWrite()
+func (c *liveCopy) run() {
+	var part []byte
+	for {
+		if part = c.take(part); len(part) == 0 {
+			break
 		}
+		c.turn.Lock()
+		_, err := c.to.Write(part)
+		c.turn.Unlock()
+		if err != nil {
+			c.fail()
+		}
+	}
+	if closer, ok := c.to.(interface{ CloseWrite() error }); ok {
+		_ = closer.CloseWrite()
 	}
 }
 
-// take waits for a chunk and returns it; nil: there is none any more.
-func (l *live) take() *chunk {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for len(l.queue) == 0 && !l.ended {
-		l.changed.Wait()
+// take waits for bytes and returns them; nil: nothing more comes. It takes the
+// part before, which is written, for its memory.
+func (c *liveCopy) take(before []byte) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy = false
+	c.changed.Broadcast()
+	for len(c.waiting) == 0 && c.gap == 0 && !c.closed {
+		c.changed.Wait()
 	}
-	if len(l.queue) == 0 {
-		return nil
+	c.closeGapLocked()
+	part := c.waiting
+	if c.waiting = before[:0]; cap(before) > liveKept {
+		c.waiting = nil
 	}
-	part := l.queue[0]
-	l.queue[0] = nil
-	l.queue = l.queue[1:]
-	l.writing = true
+	c.busy = len(part) > 0
 	return part
 }
 
-// took takes note that a chunk was written. A writer that failed gets no more.
-func (l *live) took(part *chunk, err error) {
-	l.mu.Lock()
-	l.writing = false
-	part.of.queued -= cap(part.text)
-	if err != nil {
-		part.of.closed = true
-		l.dropLocked(part.of)
-	}
-	if len(l.queue) == 0 {
-		for _, c := range l.copies { // a gap that no further output has closed
-			c.closeGapLocked()
-		}
-	}
-	l.changed.Broadcast()
-	l.mu.Unlock()
-	if part.lent != nil {
-		buffers.Put(part.lent)
-	}
-	select {
-	case l.moved <- struct{}{}:
-	default:
-	}
+// fail ends the copy to a writer that has failed.
+func (c *liveCopy) fail() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiting, c.gap, c.closed = nil, 0, true
 }
 
-// dropLocked takes the rest of a copy out of the queue.
-func (l *live) dropLocked(c *liveCopy) {
-	var rest []*chunk
-	for _, part := range l.queue {
-		if part.of != c {
-			rest = append(rest, part)
-		}
-	}
-	l.queue, c.queued = rest, 0
-	c.gap = 0
-}
-
-// settle waits until the writers have everything, at most for rest and, unless
-// that has ended already, until the end of ctx. From then on the copy skips
-// instead of holding the command up.
-func (l *live) settle(ctx context.Context, rest time.Duration) {
-	if l == nil {
+// settle waits until the writer has everything, until ctx ends. From then on a
+// lossless copy skips instead of holding the command up.
+func (c *liveCopy) settle(ctx context.Context) {
+	if c == nil {
 		return
 	}
-	over := ctx.Done()
+	stop := context.AfterFunc(ctx, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.changed.Broadcast()
+	})
+	defer stop()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for (len(c.waiting) > 0 || c.gap > 0 || c.busy) && ctx.Err() == nil {
+		c.changed.Wait()
+	}
+	c.lossless = false
+	c.changed.Broadcast()
+}
+
+// SettleLive waits until the live writers have everything so far, at most for
+// rest and, unless that has ended already, until the end of ctx. From then on a
+// lossless copy skips, too.
+func (j *Job) SettleLive(ctx context.Context, rest time.Duration) {
 	if ctx.Err() != nil {
-		over = nil
+		ctx = context.WithoutCancel(ctx)
 	}
-	timer := time.NewTimer(rest)
-	defer timer.Stop()
-	for waiting := true; waiting && !l.isEmpty(); {
-		select {
-		case <-l.moved:
-		case <-l.done:
-			waiting = false
-		case <-over:
-			waiting = false
-		case <-timer.C:
-			waiting = false
-		}
+	ctx, cancel := context.WithTimeout(ctx, rest)
+	defer cancel()
+	for _, c := range j.copies {
+		c.settle(ctx)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lossless = false
-	l.changed.Broadcast()
-}
-
-func (l *live) isEmpty() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.queue) == 0 && !l.writing
-}
-
-// end says that nothing more comes of any stream.
-func (l *live) end() {
-	if l == nil {
-		return
-	}
-	for _, c := range l.copies {
-		c.close()
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ended = true
-	l.changed.Broadcast()
 }

@@ -57,7 +57,7 @@ func TestACopyIsInOrderAndEnds(t *testing.T) {
 	out, errs := newValve(), newValve()
 	close(out.open)
 	close(errs.open)
-	l, o, e := newLive(out, errs, false)
+	o, e := newLiveCopies(out, errs, false)
 	var want strings.Builder
 	for i := range 1000 {
 		text := strings.Repeat("x", i) + "\n"
@@ -65,7 +65,8 @@ func TestACopyIsInOrderAndEnds(t *testing.T) {
 		e.put([]byte("err\n"))
 		want.WriteString(text)
 	}
-	l.end()
+	o.close()
+	e.close()
 	out.await(t)
 	errs.await(t)
 	assert.Equal(t, want.String(), out.text.String())
@@ -75,46 +76,27 @@ func TestACopyIsInOrderAndEnds(t *testing.T) {
 func TestABufferIsBounded(t *testing.T) {
 	t.Parallel()
 	w := newValve()
-	l, c, _ := newLive(w, nil, false)
+	c, _ := newLiveCopies(w, nil, false)
 	line := []byte(strings.Repeat("y", 99) + "\n")
-	for range 2 * liveBuffer / len(line) {
+	for range 3 * liveBuffer / len(line) {
 		c.put(line)
 	}
-	l.mu.Lock()
-	assert.LessOrEqual(t, c.queued, liveBuffer+bufferSize)
-	l.mu.Unlock()
+	c.mu.Lock()
+	assert.LessOrEqual(t, len(c.waiting), liveBuffer)
+	c.mu.Unlock()
 	missed := c.missed()
 	assert.Positive(t, missed)
-	l.end()
+	c.close()
 	close(w.open)
 	w.await(t)
-	assert.Equal(t, 2*liveBuffer/len(line)*len(line), int(missed)+strings.Count(w.text.String(), string(line))*len(line))
+	assert.Equal(t, 3*liveBuffer/len(line)*len(line), int(missed)+strings.Count(w.text.String(), string(line))*len(line))
 	assert.Contains(t, w.text.String(), "bytes skipped …]\n")
-}
-
-// Many small writes of two streams, in turns, do not take more memory than one
-// large one.
-func TestSmallWritesAreBounded(t *testing.T) {
-	t.Parallel()
-	out, errs := newValve(), newValve()
-	l, o, e := newLive(out, errs, false)
-	for range 10000 {
-		o.put([]byte("o"))
-		e.put([]byte("e"))
-	}
-	l.mu.Lock()
-	assert.LessOrEqual(t, len(l.queue)*smallChunk, 2*liveBuffer)
-	l.mu.Unlock()
-	close(out.open)
-	close(errs.open)
-	l.end()
-	out.await(t)
 }
 
 func TestALosslessCopyHoldsItsSourceUp(t *testing.T) {
 	t.Parallel()
 	w := newValve()
-	l, c, _ := newLive(w, nil, true)
+	c, _ := newLiveCopies(w, nil, true)
 	chunk := make([]byte, bufferSize)
 	put := make(chan struct{})
 	go func() {
@@ -125,13 +107,13 @@ func TestALosslessCopyHoldsItsSourceUp(t *testing.T) {
 		}
 	}()
 	require.Eventually(t, func() bool {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return c.queued >= liveBuffer
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.waiting) >= liveBuffer
 	}, guard, time.Millisecond)
 	close(w.open)
 	<-put
-	l.end()
+	c.close()
 	w.await(t)
 	assert.Equal(t, 3*liveBuffer, w.text.Len())
 	assert.Zero(t, c.missed())
@@ -141,7 +123,7 @@ func TestSettlingALosslessCopyLetsItsSourceGo(t *testing.T) {
 	t.Parallel()
 	w := newValve()
 	defer close(w.open)
-	l, c, _ := newLive(w, nil, true)
+	c, _ := newLiveCopies(w, nil, true)
 	for range 2 * liveBuffer / bufferSize {
 		c.put(make([]byte, bufferSize))
 	}
@@ -152,7 +134,7 @@ func TestSettlingALosslessCopyLetsItsSourceGo(t *testing.T) {
 	}()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	l.settle(ctx, time.Millisecond)
+	c.settle(ctx)
 	<-went
 }
 
@@ -162,29 +144,54 @@ func TestAWriterThatFailsGetsNoMore(t *testing.T) {
 	bad.fails = true
 	close(bad.open)
 	close(good.open)
-	l, b, g := newLive(bad, good, false)
+	b, g := newLiveCopies(bad, good, true)
 	for range 100 {
 		b.put([]byte("bad"))
 		g.put([]byte("good"))
 	}
-	l.settle(t.Context(), guard)
+	b.settle(t.Context())
+	g.settle(t.Context())
 	b.ready() // does not wait
-	l.end()
+	g.close()
 	good.await(t)
+	bad.await(t)
 	assert.Equal(t, strings.Repeat("good", 100), good.text.String())
+}
+
+// The writers of one job never get two Writes at a time.
+func TestOneWriteAtATime(t *testing.T) {
+	t.Parallel()
+	var w unguarded
+	o, e := newLiveCopies(&w, &w, false)
+	for range 1000 {
+		o.put([]byte("o"))
+		e.put([]byte("e"))
+	}
+	for _, c := range []*liveCopy{o, e} {
+		c.settle(t.Context())
+		c.close()
+	}
+	assert.Equal(t, 2000, len(w))
+}
+
+// unguarded is a writer that the race detector watches.
+type unguarded []byte
+
+func (u *unguarded) Write(p []byte) (int, error) {
+	*u = append(*u, p...)
+	return len(p), nil
 }
 
 func TestNoWriterNoCopy(t *testing.T) {
 	t.Parallel()
-	l, o, e := newLive(nil, nil, false)
+	o, e := newLiveCopies(nil, nil, false)
 	o.ready()
 	o.put([]byte("text"))
+	e.settle(t.Context())
 	e.close()
-	l.settle(t.Context(), guard)
-	l.end()
-	assert.Nil(t, l)
-	l, o, e = newLive(io.Discard, nil, false)
+	assert.Nil(t, o)
+	o, e = newLiveCopies(io.Discard, nil, false)
 	assert.NotNil(t, o)
 	assert.Nil(t, e)
-	l.end()
+	o.close()
 }
