@@ -19,12 +19,11 @@ const liveRest = 500 * time.Millisecond
 // frames to the request's writers until the copy ends or every writer has
 // failed.
 type liveReceiver struct {
-	id       uint32
-	writers  map[byte]io.Writer // by kind of frame; without those that have failed
-	arrived  chan struct{}      // closed when everything from before the call's end is written
-	returned chan struct{}      // closed when the call has returned
-	stopped  chan struct{}      // closed when no Write may begin any more
-	turn     chan struct{}      // holds a value during a Write
+	id      uint32
+	writers map[byte]io.Writer // by kind of frame; without those that have failed
+	arrived chan struct{}      // closed when everything from before the call's end is written
+	stopped chan struct{}      // closed when the call has failed: no Write may begin any more
+	turn    chan struct{}      // holds a value during a Write
 }
 
 // receiveLive begins to wait for the plugin's frames. It returns nil for a
@@ -41,11 +40,10 @@ func receiveLive(broker *plugin.MuxBroker, stdout, stderr io.Writer) *liveReceiv
 
 func newLiveReceiver(stdout, stderr io.Writer) *liveReceiver {
 	l := &liveReceiver{
-		writers:  make(map[byte]io.Writer, 2),
-		arrived:  make(chan struct{}),
-		returned: make(chan struct{}),
-		stopped:  make(chan struct{}),
-		turn:     make(chan struct{}, 1),
+		writers: make(map[byte]io.Writer, 2),
+		arrived: make(chan struct{}),
+		stopped: make(chan struct{}),
+		turn:    make(chan struct{}, 1),
 	}
 	if stdout != nil {
 		l.writers[frameStdout] = stdout
@@ -76,12 +74,12 @@ func hangUp(conn net.Conn) {
 	conn.Close()
 }
 
-// accept waits for the plugin until the call has returned. The broker's own
-// patience is 5 s, and a plugin may be slower.
+// accept waits for the plugin, unless the call fails. The broker's own patience is
+// 5 s, and a plugin may be slower.
 func (l *liveReceiver) accept(broker *plugin.MuxBroker) (net.Conn, error) {
 	for {
 		conn, err := broker.Accept(l.id)
-		if err == nil || isClosed(l.returned) {
+		if err == nil || isClosed(l.stopped) {
 			return conn, err
 		}
 	}
@@ -140,7 +138,6 @@ func (l *liveReceiver) wait(ctx context.Context, rest time.Duration) {
 	if l == nil {
 		return
 	}
-	close(l.returned)
 	timer := time.NewTimer(rest)
 	defer timer.Stop()
 	select {
@@ -156,7 +153,6 @@ func (l *liveReceiver) stop() {
 	if l == nil {
 		return
 	}
-	close(l.returned)
 	close(l.stopped)
 	timer := time.NewTimer(liveRest)
 	defer timer.Stop()

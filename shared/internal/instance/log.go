@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -72,16 +71,10 @@ type entry struct {
 
 // parseEntry reports false where a line is not what hclog writes.
 func parseEntry(line []byte) (e entry, ok bool) {
-	if !bytes.HasPrefix(line, []byte("{")) {
-		return e, false
-	}
 	decoder := json.NewDecoder(bytes.NewReader(line))
 	decoder.UseNumber()
 	var fields map[string]any
-	if decoder.Decode(&fields) != nil {
-		return e, false
-	}
-	if _, err := decoder.Token(); err != io.EOF {
+	if !json.Valid(line) || decoder.Decode(&fields) != nil {
 		return e, false
 	}
 	level, _ := fields["@level"].(string)
