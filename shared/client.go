@@ -18,14 +18,11 @@ const (
 	// cancelPatience is how long a call whose context has ended waits for the
 	// plugin's account before it returns the context's error.
 	cancelPatience = 3 * time.Second
-	// answerPatience is how long a plugin may take beyond what a request
-	// allows before it counts as gone; one whose process is stopped may only
-	// take stoppedPatience.
-	answerPatience  = 20 * time.Second
-	stoppedPatience = 3 * time.Second
-	// resumePatience is for a host that was stopped itself: the answer has come
-	// meanwhile and needs a moment to be read.
-	resumePatience = time.Second
+	// A plugin that takes longer than a request allows counts as gone after
+	// maxLooks looks, lookTime apart; one whose process is stopped, at the first.
+	// A host that was stopped itself has missed looks, and reads the answer now.
+	lookTime = 3 * time.Second
+	maxLooks = 7
 )
 
 // client is the host's side of one connection: a Bash whose calls travel.
@@ -148,16 +145,16 @@ func (c *client) call(ctx context.Context, method string, number uint64, args an
 // await waits for done, the end of the call with this number. It returns an
 // error where the plugin does not answer.
 func (c *client) await(ctx context.Context, done <-chan struct{}, number uint64, most bound) error {
-	const longest = math.MaxInt64 - answerPatience
+	const longest = math.MaxInt64 - max(lookTime, cancelPatience)
 	answer := min(max(most.answer, 0), longest)
 	if c.held {
 		answer = longest
 	}
-	late, steps := time.NewTimer(answer+stoppedPatience), []time.Duration{answerPatience - stoppedPatience, resumePatience}
-	defer late.Stop()
+	look := time.NewTimer(answer + lookTime)
+	defer look.Stop()
 	over := ctx.Done()
 	var patience <-chan time.Time
-	for {
+	for looks := 1; ; {
 		select {
 		case <-done:
 			return nil
@@ -168,20 +165,16 @@ func (c *client) await(ctx context.Context, done <-chan struct{}, number uint64,
 			over, patience = nil, timer.C
 		case <-patience:
 			return ctx.Err()
-		case <-late.C:
+		case <-look.C:
 			isStopped := c.stopped != nil && c.stopped()
 			switch {
 			case isStopped && ctx.Err() != nil: // the plugin may go on, for other calls
 				return ctx.Err()
-			case isStopped || len(steps) == 0:
-				return errOverdue()
+			case isStopped || looks == maxLooks:
+				return &Error{Code: CodeCrashed, Message: "the plugin does not answer: it is stopped, or the machine is overloaded"}
 			}
-			late.Reset(steps[0])
-			steps = steps[1:]
+			looks++
+			look.Reset(lookTime)
 		}
 	}
-}
-
-func errOverdue() error {
-	return &Error{Code: CodeCrashed, Message: "the plugin does not answer: it is stopped, or the machine is overloaded"}
 }

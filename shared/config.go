@@ -2,7 +2,6 @@ package shared
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -77,12 +76,8 @@ func (cfg *LaunchConfig) completePaths() (err error) {
 	if cfg.Dir, err = filepath.Abs(cfg.Dir); err != nil {
 		return launchError("Dir", err, "cannot find the working directory: %v", err)
 	}
-	info, err := os.Stat(cfg.Dir)
-	if err == nil && !info.IsDir() {
-		err = errors.New("it is a file")
-	}
-	if err != nil {
-		return invalid("Dir", "cannot use the working directory %s: %v", cfg.Dir, err)
+	if _, err := os.Stat(cfg.Dir + string(filepath.Separator)); err != nil {
+		return invalid("Dir", "cannot use the working directory: %v", err)
 	}
 	return nil
 }

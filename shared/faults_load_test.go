@@ -27,7 +27,7 @@ func TestFaultMemory(t *testing.T) {
 	t.Parallel()
 	bash := launchWith(t, shared.LaunchConfig{MaxLogBytes: 1 << 20})
 	size := faultScale() * 24 << 20
-	if plugintest.Race { // which makes it ten times as slow
+	if plugintest.Race() { // which makes it ten times as slow
 		size /= 4
 	}
 	run(t, bash, "seq 1000000")
@@ -69,7 +69,7 @@ func faultHolds(t *testing.T, plugin int) faultHeld {
 // faultSlack is how much memory the runtime may keep. The race detector takes
 // several times that of what it watches.
 func faultSlack() int {
-	if plugintest.Race {
+	if plugintest.Race() {
 		return 192 << 20
 	}
 	return 48 << 20

@@ -37,8 +37,12 @@ func open(ctx context.Context, reach func(context.Context) (*link, error)) (*Cli
 
 // link returns the one to the live plugin, making one where there is none.
 func (c *Client) link(ctx context.Context) (*link, error) {
-	if err := c.takeTurn(ctx); err != nil {
-		return nil, err
+	select {
+	case c.turn <- struct{}{}:
+	case <-c.life.Done():
+		return nil, errClientClosed()
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 	defer c.endTurn()
 	switch {
@@ -73,18 +77,6 @@ func (c *Client) patientLink(ctx context.Context) (*link, error) {
 		return nil, ctx.Err()
 	}
 	return l, err
-}
-
-// takeTurn waits for what a Client guards with its turn.
-func (c *Client) takeTurn(ctx context.Context) error {
-	select {
-	case c.turn <- struct{}{}:
-		return nil
-	case <-c.life.Done():
-		return errClientClosed()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 func (c *Client) endTurn() { <-c.turn }
@@ -135,7 +127,10 @@ func (c *Client) Check(ctx context.Context, req CheckRequest) (*Result, error) {
 func (c *Client) Kill(ctx context.Context, req KillRequest) (*Result, error) {
 	r, err := c.do(ctx, req.PID, func(b Bash) (*Result, error) { return b.Kill(ctx, req) })
 	if err == nil {
-		c.jobs.forget(req.PID, r)
+		c.jobs.forget(req.PID)
+		for _, job := range r.Jobs {
+			c.jobs.forget(job.PID)
+		}
 	}
 	return r, err
 }

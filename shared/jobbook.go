@@ -28,26 +28,18 @@ func (b *jobBook) note(plugin int, r *Result) {
 		return // no job, or one that is known
 	}
 	logs := slices.DeleteFunc([]string{r.Stdout.Path, r.Stderr.Path}, func(path string) bool { return path == "" })
+	b.forget(r.PID)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.forgetLocked(r.PID)
 	b.jobs = append(b.jobs, bookedJob{plugin, r.PID, logs})
 	if len(b.jobs) > maxBookedJobs {
 		b.jobs = slices.Delete(b.jobs, 0, 1)
 	}
 }
 
-// forget drops a job that a plugin has killed, or those that r lists.
-func (b *jobBook) forget(pid int, r *Result) {
+func (b *jobBook) forget(pid int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.forgetLocked(pid)
-	for _, job := range r.Jobs {
-		b.forgetLocked(job.PID)
-	}
-}
-
-func (b *jobBook) forgetLocked(pid int) {
 	b.jobs = slices.DeleteFunc(b.jobs, func(job bookedJob) bool { return job.pid == pid })
 }
 

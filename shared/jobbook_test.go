@@ -41,6 +41,6 @@ func TestJobBookKnowsWhichPluginHadAJob(t *testing.T) {
 	book.note(2, &Result{PID: 7, Status: StatusRunning})
 	assert.Equal(t, unknown, book.explain(2, 7, unknown))
 	assert.ErrorIs(t, book.explain(3, 7, unknown), ErrCrashed)
-	book.forget(AllJobs, &Result{Jobs: []Result{{PID: 7}}})
+	book.forget(7)
 	assert.Equal(t, unknown, book.explain(3, 7, unknown))
 }

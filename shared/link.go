@@ -114,13 +114,13 @@ func (l *link) endCommands() (answered bool, err error) {
 	go func() { done <- l.bash.close(context.Background()) }()
 	select {
 	case err = <-done:
-		if errors.Is(err, ErrCrashed) {
-			return false, nil
-		}
-		return true, err
 	case <-time.After(closePatience):
 		return false, nil
 	}
+	if errors.Is(err, ErrCrashed) {
+		return false, nil
+	}
+	return true, err
 }
 
 func isClosed(c <-chan struct{}) bool {

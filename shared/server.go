@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"github.com/hashicorp/go-plugin"
@@ -142,12 +143,7 @@ func (c *calls) begin(call uint64) (context.Context, func()) {
 		c.cancels = make(map[uint64]context.CancelFunc)
 	}
 	c.cancels[call] = cancel
-	for _, early := range c.early {
-		if early == call {
-			cancel()
-		}
-	}
-	if c.ended {
+	if c.ended || slices.Contains(c.early, call) {
 		cancel()
 	}
 	return ctx, func() {

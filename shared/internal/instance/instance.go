@@ -91,13 +91,11 @@ func Start(ctx context.Context, cfg Config) (*Instance, error) {
 	}
 }
 
-// HasEnded reports whether the process has ended and no other holds its stdout or
-// stderr, as a plugin's guardian does while it clears up.
-func (i *Instance) HasEnded() bool { return i.client.Exited() }
-
-// AwaitEnd waits for that, and reports false where it takes longer than d.
+// AwaitEnd waits until the process has ended and no other holds its stdout or
+// stderr, as a plugin's guardian does while it clears up. It reports false where
+// that takes longer than d.
 func (i *Instance) AwaitEnd(d time.Duration) bool {
-	for begin := time.Now(); !i.HasEnded(); time.Sleep(time.Millisecond) { // go-plugin tells only when asked
+	for begin := time.Now(); !i.client.Exited(); time.Sleep(time.Millisecond) { // go-plugin tells only when asked
 		if time.Since(begin) > d {
 			return false
 		}

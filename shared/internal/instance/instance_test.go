@@ -125,7 +125,7 @@ func TestStart(t *testing.T) {
 	assert.NotNil(t, i.TLS)
 	assert.True(t, plugintest.Alive(i.PID))
 	assert.False(t, IsStopped(i.PID))
-	assert.False(t, i.HasEnded())
+	assert.False(t, i.AwaitEnd(0))
 	i.Kill()
 	assert.True(t, i.AwaitEnd(hang))
 	assert.False(t, plugintest.Alive(i.PID))

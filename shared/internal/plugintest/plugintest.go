@@ -3,6 +3,7 @@
 package plugintest
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -12,15 +13,22 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 )
 
 // Race reports whether the tests, and the programs that Build builds, have the race
 // detector.
-var Race = hasRace()
-
-func hasRace() bool {
+func Race() bool {
 	info, ok := debug.ReadBuildInfo()
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
+// Alive reports whether a process runs; one that waits to be reaped does not,
+// unless others of its threads have not ended yet.
+func Alive(pid int) bool {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // behind a name that may hold anything
+	return len(fields) > 17 && (fields[0] != "Z" && fields[0] != "X" || fields[17] > "1")
 }
 
 // Build builds bash-plugin and host-example into dir, with the race detector
@@ -30,7 +38,7 @@ func Build(dir string) error {
 	root := filepath.Join(filepath.Dir(here), "..", "..", "..")
 	for program, source := range map[string]string{"bash-plugin": "./plugin", "host-example": "./host-example"} {
 		args := []string{"build", "-o", filepath.Join(dir, program)}
-		if Race {
+		if Race() {
 			args = append(args, "-race")
 		}
 		cmd := exec.Command("go", append(args, source)...)
