@@ -155,9 +155,6 @@ type Result struct {
 	Jobs           []Result      // AllJobs only, without output; nothing else is set then
 }
 
-// isOver reports whether nothing of the command runs any more.
-func isOver(r *Result) bool { return r.Status != StatusRunning && len(r.Leftover) == 0 }
-
 // Process is a process that a command left running.
 type Process struct {
 	PID     int

@@ -80,7 +80,7 @@ func (c *client) Execute(ctx context.Context, req ExecuteRequest) (*Result, erro
 		return nil, err
 	}
 	rest := liveRest
-	if req.Lossless && isOver(result) {
+	if req.Lossless && result.Status != StatusRunning && len(result.Leftover) == 0 {
 		rest = max(rest, timeout-time.Since(started))
 	}
 	live.wait(ctx, rest)

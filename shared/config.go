@@ -1,6 +1,7 @@
 package shared
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"os"
@@ -51,9 +52,8 @@ func (cfg *LaunchConfig) complete() error {
 		return invalid("MaxSessionLogBytes", "the limit of all logs is %d bytes: use 0 for the default, or a positive number", cfg.MaxSessionLogBytes)
 	case cfg.StartTimeout < 0:
 		return invalid("StartTimeout", "the start timeout is %v: use 0 for %v, or a positive duration", cfg.StartTimeout, DefaultStartTimeout)
-	case cfg.StartTimeout == 0:
-		cfg.StartTimeout = DefaultStartTimeout
 	}
+	cfg.StartTimeout = cmp.Or(cfg.StartTimeout, DefaultStartTimeout)
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
 	}

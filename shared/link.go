@@ -78,7 +78,7 @@ func (l *link) bury() {
 	l.hangUp()
 }
 
-// Bounds of Close, which add up to less than 5 s.
+// Bounds of Close: less than 5 s in all.
 const (
 	closePatience = 2 * time.Second         // for the plugin to end its commands
 	quitPatience  = 1 * time.Second         // for the plugin to end by itself after that

@@ -19,11 +19,9 @@ const ReattachName = "BASH_PLUGIN_REATTACH"
 // Reattach says where a plugin serves that was started by hand.
 //
 // Such a plugin is not the Client's to end. Close ends the connection and the
-// commands of calls under way; jobs live on, until they are killed or the
-// plugin is stopped, and the next Client finds them. However long a debugger
-// holds it, calls wait for as long as their context lets them, but for an Execute
-// with live writers: one that begins while the plugin is held for more than 75 s
-// fails with ErrCrashed. Of a LaunchConfig only Dir, Logger and StartTimeout apply.
+// commands of calls under way; jobs live on until they are killed or the plugin is
+// stopped, and the next Client finds them. Calls wait for as long as a debugger holds
+// the plugin. Of a LaunchConfig only Dir, Logger and StartTimeout apply.
 type Reattach struct {
 	Protocol plugin.Protocol `json:"protocol"`
 	Version  int             `json:"version"` // of the contract

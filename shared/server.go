@@ -116,10 +116,9 @@ func (s *server) serve(call uint64, r *reply, f func(context.Context) (*Result, 
 		}
 	}()
 	result, err := f(ctx)
-	if r.Err = wireError(err); r.Err != nil {
-		return nil
+	if r.Err = wireError(err); err == nil {
+		r.Result = result
 	}
-	r.Result = result
 	return nil
 }
 
