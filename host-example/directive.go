@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
+
+	"bashplugin/shared"
 )
 
 // directive is one of the repl's own commands.
@@ -15,13 +18,24 @@ type directive struct {
 	run               func(s *shell, ctx context.Context, args string) error
 }
 
+// ofJob makes a directive of a function for one job.
+func ofJob(run func(s *shell, ctx context.Context, pid int, rest string) error) func(*shell, context.Context, string) error {
+	return func(s *shell, ctx context.Context, args string) error {
+		number, rest, _ := strings.Cut(args, " ")
+		pid, err := strconv.Atoi(number)
+		if err != nil || pid <= 0 {
+			return fmt.Errorf("%q is not the PID of a job: use one that :jobs lists", number)
+		}
+		return run(s, ctx, pid, strings.TrimSpace(rest))
+	}
+}
+
 func directives() []directive {
 	return []directive{
 		{":jobs", "", "list the jobs: what goes on in the background, and what has ended there", (*shell).jobs},
-		{":check", "PID", "a job's state, and its output since the last look", (*shell).check},
-		{":wait", "PID [REGEXP]", "wait until a job's output matches, or bash has ended; Ctrl-C stops the waiting", (*shell).wait},
-		{":kill", "PID|all", "end a job and all it started", (*shell).killJob},
-		{":detach", "", "while a command runs (or Ctrl-Z): let it go on in the background; not with a dialect", (*shell).detach},
+		{":check", "PID", "a job's state, and its output since the last look", ofJob((*shell).check)},
+		{":wait", "PID [REGEXP]", "wait until a job's output matches, or bash has ended; Ctrl-C stops the waiting", ofJob((*shell).wait)},
+		{":kill", "PID|all", "end a job and all it started", (*shell).killJobs},
 		{":cd", "[DIR]", "show or choose where commands start; each has a fresh bash, so that cd does not last", (*shell).cd},
 		{":dialect", "[NAME|off]", "show or choose a dialect: commands become calls of its tools, and you see what a model would", (*shell).chooseDialect},
 		{":call", "TOOL JSON", "with a dialect, call any of its tools", (*shell).call},
@@ -30,7 +44,12 @@ func directives() []directive {
 	}
 }
 
-// direct runs a line that begins with a colon.
+// isDirective reports whether a line is for the repl. A colon alone is a command
+// of bash.
+func isDirective(line string) bool {
+	return len(line) > 1 && line[0] == ':' && !strings.ContainsRune(" \t\n;&|<>()", rune(line[1]))
+}
+
 func (s *shell) direct(ctx context.Context, line string) error {
 	name, args, _ := strings.Cut(line, " ")
 	for _, d := range directives() {
@@ -42,38 +61,91 @@ func (s *shell) direct(ctx context.Context, line string) error {
 }
 
 func (s *shell) help(context.Context, string) error {
-	fmt.Fprint(s.out, "A line is a command for bash. Ctrl-C ends it and all it started. Besides:\n\n")
+	fmt.Print("A line is a command for bash. While it runs, Ctrl-C ends it and all it started, Ctrl-Z\nlets it go on in the background. Besides:\n\n")
 	for _, d := range directives() {
-		fmt.Fprintf(s.out, "  %-20s %s\n", d.name+" "+d.args, d.about)
+		fmt.Printf("  %-20s %s\n", d.name+" "+d.args, d.about)
 	}
 	return nil
 }
 
-func (s *shell) detach(context.Context, string) error {
-	return errors.New("no command is running; type :detach, or Ctrl-Z, while one does")
-}
-
-func (s *shell) cd(_ context.Context, args string) error {
-	if args == "" {
-		fmt.Fprintln(s.out, s.dir)
+func (s *shell) cd(_ context.Context, dir string) error {
+	if dir == "" {
+		fmt.Println(s.dir)
 		return nil
 	}
-	dir := args
-	if rest, ok := strings.CutPrefix(dir, "~"); ok && (rest == "" || rest[0] == '/') {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return err
-		}
-		dir = home + rest
+	if dir == "~" || strings.HasPrefix(dir, "~/") {
+		dir = os.Getenv("HOME") + dir[1:]
 	}
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(s.dir, dir)
 	}
-	if info, err := os.Stat(dir); err != nil {
-		return err
-	} else if !info.IsDir() {
-		return fmt.Errorf("%s is not a directory", dir)
+	_, err := os.ReadDir(dir)
+	if err == nil {
+		s.dir = dir
 	}
-	s.dir = dir
+	return err
+}
+
+func (s *shell) jobs(ctx context.Context, _ string) error {
+	list, err := s.client.Check(ctx, shared.CheckRequest{PID: shared.AllJobs})
+	if err != nil {
+		return err
+	}
+	if len(list.Jobs) == 0 {
+		fmt.Println("no jobs")
+		return nil
+	}
+	fmt.Printf("%-8s%-19s%-8s%s\n", "PID", "STATUS", "AGE", "COMMAND")
+	for _, job := range list.Jobs {
+		status := string(job.Status)
+		if n := len(job.Leftover); n > 0 {
+			status += fmt.Sprintf(", %d left", n)
+		}
+		fmt.Printf("%-8d%-19s%-8v%s\n", job.PID, status, time.Since(job.Started).Truncate(time.Second), oneLine(job.Command))
+	}
+	return nil
+}
+
+func (s *shell) check(ctx context.Context, pid int, _ string) error {
+	return s.showJob(s.client.Check(ctx, shared.CheckRequest{PID: pid}))
+}
+
+func (s *shell) wait(ctx context.Context, pid int, pattern string) error {
+	return s.showJob(s.attend(ctx, func(ctx context.Context) (*shared.Result, error) {
+		return s.client.Check(ctx, shared.CheckRequest{PID: pid, Wait: forever, WaitFor: pattern})
+	}, func(_ os.Signal, stop func()) { stop() }))
+}
+
+func (s *shell) killJobs(ctx context.Context, args string) error {
+	if args == "all" {
+		return s.kill(ctx, shared.AllJobs, "")
+	}
+	return ofJob((*shell).kill)(s, ctx, args)
+}
+
+func (s *shell) kill(ctx context.Context, pid int, _ string) error {
+	result, err := s.client.Kill(ctx, shared.KillRequest{PID: pid})
+	if err != nil {
+		return err
+	}
+	for _, job := range append(result.Jobs, *result) {
+		if job.PID != 0 {
+			fmt.Fprintf(os.Stderr, "[job %d: %s]\n", job.PID, outcome(&job))
+		}
+	}
+	return nil
+}
+
+// showJob prints a job's new output and its state.
+func (s *shell) showJob(r *shared.Result, err error) error {
+	if err != nil {
+		return err
+	}
+	show(os.Stdout, r.Stdout, "\n")
+	show(os.Stderr, r.Stderr, "\n")
+	fmt.Fprintf(os.Stderr, "[job %d: %s]\n", r.PID, outcome(r))
+	for _, p := range r.Leftover {
+		fmt.Fprintf(os.Stderr, "[left running: %d %s]\n", p.PID, oneLine(p.Command))
+	}
 	return nil
 }

@@ -3,11 +3,19 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"bashplugin/shared"
 )
 
 // command is one of host-example's subcommands.
@@ -18,11 +26,11 @@ type command struct {
 
 func commands() []command {
 	return []command{
-		{"run", "[flags] [--] COMMAND", "run one command and exit with its exit code", run},
-		{"repl", "[flags]", "a prompt: live output, jobs, history", repl},
-		{"tools", "[flags]", "print tool definitions for a model API", printTools},
-		{"mcp", "[flags]", "serve the tools to an MCP client on stdin and stdout", serveMCP},
-		{"demo", "[flags]", "a guided tour of what the plugin does", demo},
+		{"run", "[flags] [--] COMMAND", "run one command and exit with its exit code; Ctrl-C ends all it started", run},
+		{"repl", "[flags]", "a prompt: each line is a command for a fresh bash; :help lists what else there is", repl},
+		{"tools", "[flags]", "print the definitions of a dialect's tools for a model API", printTools},
+		{"mcp", "[flags]", "serve a dialect's tools to an MCP client on stdin and stdout", serveMCP},
+		{"demo", "[flags]", "a guided tour; each step fails loudly if its claim does not hold", demo},
 	}
 }
 
@@ -34,12 +42,15 @@ func main() {
 
 func dispatch(args []string) int {
 	if len(args) == 0 {
-		usage(os.Stderr)
+		usage(os.Stderr, "")
 		return usageError
 	}
-	switch args[0] {
-	case "help", "-h", "-help", "--help":
-		usage(os.Stdout)
+	switch strings.TrimLeft(args[0], "-") {
+	case "help", "h":
+		usage(os.Stdout, "")
+		return 0
+	case "version":
+		fmt.Printf("host-example %s (contract %d, %s, %s/%s)\n", version(), shared.Handshake.ProtocolVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		return 0
 	}
 	for _, c := range commands() {
@@ -50,20 +61,67 @@ func dispatch(args []string) int {
 		switch {
 		case errors.Is(err, flag.ErrHelp):
 			return 0
+		case err != nil && code == usageError:
+			fmt.Fprintf(os.Stderr, "host-example: %s; see host-example %s -help\n", plain(err), c.name)
 		case err != nil:
 			fmt.Fprintln(os.Stderr, "host-example:", plain(err))
 		}
 		return code
 	}
-	fmt.Fprintf(os.Stderr, "host-example: unknown command %q\n\n", args[0])
-	usage(os.Stderr)
+	fmt.Fprintf(os.Stderr, "host-example: unknown command %q; see host-example -help\n", args[0])
 	return usageError
 }
 
-func usage(w io.Writer) {
+// usage prints how the subcommands are called, or one of them.
+func usage(w io.Writer, only string) {
 	fmt.Fprint(w, "host-example runs bash commands through the bash plugin.\n\n")
 	for _, c := range commands() {
-		fmt.Fprintf(w, "  host-example %-5s %-24s %s\n", c.name, c.args, c.about)
+		if only == "" || only == c.name {
+			fmt.Fprintf(w, "  host-example %-5s %-22s %s\n", c.name, c.args, c.about)
+		}
 	}
-	fmt.Fprint(w, "\n  host-example COMMAND -help lists a command's flags.\n")
+	fmt.Fprint(w, "\n  host-example COMMAND -help lists a command's flags, host-example -version prints the version.\n\n")
+}
+
+// version is that of the build.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "devel"
+}
+
+// stopped is why a context of this program ended: a signal.
+type stopped syscall.Signal
+
+func (s stopped) Error() string { return "stopped by " + syscall.Signal(s).String() }
+
+// interruptible returns a context that ends with the first signal that asks
+// this program to end. The second signal ends the program. Signals that were
+// ignored when the program started, as under nohup, stay ignored.
+func interruptible() (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		if !signal.Ignored(sig) {
+			signal.Notify(signals, sig)
+		}
+	}
+	go func() {
+		cancel(stopped((<-signals).(syscall.Signal)))
+		os.Exit(128 + int((<-signals).(syscall.Signal)))
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// plain words an error for a person at a shell: it names the flag that is to
+// blame.
+func plain(err error) string {
+	var e *shared.Error
+	if errors.As(err, &e) {
+		if name, ok := map[string]string{"Path": "-plugin", "Dir": "-dir", "StartTimeout": "-start-timeout"}[e.Field]; ok {
+			return name + ": " + err.Error()
+		}
+	}
+	return err.Error()
 }

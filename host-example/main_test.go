@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -32,9 +33,13 @@ var programs string
 func TestMain(m *testing.M) {
 	if file := os.Getenv(sudoEnv); file != "" {
 		runSudo(file)
-	} else {
-		os.Exit(testMain(m))
+		return
 	}
+	if kind := os.Getenv(pluginEnv); kind != "" {
+		servePlugin(kind)
+		return
+	}
+	os.Exit(testMain(m))
 }
 
 // awaitSockets returns what is left of plugins once they had the time to end.
@@ -48,6 +53,8 @@ func awaitSockets() []string {
 }
 
 func testMain(m *testing.M) int {
+	flag.Parse()
+	_ = flag.Set("test.parallel", "8") // tests wait for programs most of the time
 	// Under nohup, or in the background of a script, tests are started with
 	// these ignored, and so would the programs be that they send them to.
 	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
@@ -153,6 +160,17 @@ func pidIn(t *testing.T, text string) int {
 	return pid
 }
 
+// awaitPID waits for a file with a number.
+func awaitPID(t *testing.T, path string) int {
+	t.Helper()
+	var text []byte
+	require.Eventually(t, func() bool {
+		text, _ = os.ReadFile(path)
+		return strings.HasSuffix(string(text), "\n")
+	}, hang, time.Millisecond)
+	return pidIn(t, string(text))
+}
+
 // gone waits for the end of a process.
 func gone(t *testing.T, pid int) {
 	t.Helper()
@@ -169,25 +187,33 @@ func TestUsage(t *testing.T) {
 	assert.Zero(t, r.code)
 	assert.Contains(t, r.stdout, "host-example mcp")
 	r = host(t, "nonsense")
-	assert.Equal(t, usageError, r.code)
-	assert.Contains(t, r.stderr, `unknown command "nonsense"`)
+	assert.Equal(t, ran{"", "host-example: unknown command \"nonsense\"; see host-example -help\n", usageError}, r)
 	for _, c := range commands() {
 		r = host(t, c.name, "-help")
 		assert.Zero(t, r.code, c.name)
-		assert.Contains(t, r.stderr, "host-example "+c.name)
-		r = host(t, c.name, "-nonsense")
-		assert.Equal(t, usageError, r.code, c.name)
+		assert.Contains(t, r.stdout, "host-example "+c.name)
+		assert.Empty(t, r.stderr)
 	}
 }
 
-func TestUsageOfCommandsWithoutArguments(t *testing.T) {
+func TestAWrongFlagIsOneLine(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"tools", "mcp", "repl", "demo"} {
-		r := host(t, name, "mode")
-		assert.Equal(t, usageError, r.code, name)
-		assert.Empty(t, r.stdout)
-		assert.Contains(t, r.stderr, "host-example "+name+" [flags]")
-		assert.Contains(t, r.stderr, name+` takes no argument, got "mode"`)
+	for _, c := range commands() {
+		want := "host-example: flag provided but not defined: -nonsense; see host-example " + c.name + " -help\n"
+		assert.Equal(t, ran{"", want, usageError}, host(t, c.name, "-nonsense"))
+		if c.name != "run" {
+			want = "host-example: " + c.name + " takes no argument, got \"mode\"; see host-example " + c.name + " -help\n"
+			assert.Equal(t, ran{"", want, usageError}, host(t, c.name, "mode"))
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	for _, arg := range []string{"version", "-version", "--version"} {
+		r := host(t, arg)
+		assert.Zero(t, r.code)
+		assert.Regexp(t, `^host-example \S+ \(contract 1, go`, r.stdout)
 	}
 }
 
@@ -212,7 +238,7 @@ func TestErrorsNameTheVariable(t *testing.T) {
 	cmd.Env = append(cmd.Environ(), "BASH_PLUGIN_LOG_LEVEL=loud")
 	text, err := cmd.CombinedOutput()
 	require.Error(t, err)
-	assert.Equal(t, "host-example: BASH_PLUGIN_LOG_LEVEL is \"loud\": use trace, debug, info, warn, error or off\n", string(text))
+	assert.Equal(t, "host-example: -log-level (or $BASH_PLUGIN_LOG_LEVEL) is \"loud\": use trace, debug, info, warn, error or off\n", string(text))
 }
 
 func TestOutputThatCannotBeWrittenIsAnError(t *testing.T) {
@@ -245,7 +271,7 @@ func fullDevice(t *testing.T) *os.File {
 
 func TestDemoEndsWithASignal(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{"3. ", "4. ", "7. "} {
+	for _, step := range []string{"3. ", "4. ", "6. "} {
 		r := startHost(t, "demo")
 		for !strings.HasPrefix(r.line(t), step) {
 		}

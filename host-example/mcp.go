@@ -3,65 +3,47 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
-	"slices"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+	"unicode/utf8"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/charmbracelet/x/ansi"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"bashplugin/shared"
 	"bashplugin/shared/tool"
 )
 
 // serveMCP is a Model Context Protocol server on stdin and stdout: a dialect's
 // tools for every client of that protocol. It ends with stdin.
 func serveMCP(args []string) (int, error) {
-	set := newFlagSet("mcp", "[flags]", "A Model Context Protocol server on stdin and stdout, until stdin ends.")
-	var launch launchFlags
-	launch.register(set)
-	dialect := dialectFlag(set)
-	if err := parseFlags(set, args); err != nil {
+	set, launch := newFlagSet("mcp")
+	dialect := set.String("dialect", string(tool.BashID), "set of tools: "+list(tool.Dialects()))
+	if err := parse(set, args); err != nil {
 		return usageError, err
 	}
-	ctx, stop := interruptible()
-	defer stop(nil)
-	client, err := launch.launch(ctx)
-	if err != nil {
-		return failure(ctx, err)
-	}
-	defer client.Close()
-	dir, err := filepath.Abs(launch.dir)
-	if err != nil {
-		return 1, err
-	}
-	tools, err := tool.New(tool.Dialect(*dialect), client, tool.Options{Dir: dir})
-	if err != nil {
-		return usageError, err
-	}
-	defer func() { _ = tools.Close() }()
-	err = newMCPServer(tools).Run(ctx, newLineTransport(ctx, os.Stdin, os.Stdout))
-	if code, ok := stopCode(ctx); ok {
-		return code, nil
-	}
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	if err != nil {
-		return 1, fmt.Errorf("the connection to the client broke: %w", err)
-	}
-	if err := client.Close(); err != nil {
-		return 1, err
-	}
-	return 0, nil
+	signal.Ignore(syscall.SIGPIPE) // a client that is gone ends the connection
+	return launch.with(func(ctx context.Context, client *shared.Client) (int, error) {
+		tools, err := tool.New(tool.Dialect(*dialect), client, tool.Options{Dir: launch.dir})
+		if err != nil {
+			return 1, err
+		}
+		defer func() { _ = tools.Close() }()
+		if err := serve(ctx, newMCPServer(tools)); err != nil {
+			return 1, fmt.Errorf("the connection to the client broke: %w", err)
+		}
+		return 0, nil
+	})
 }
 
-// newMCPServer serves the tools.
 func newMCPServer(tools *tool.Toolset) *mcp.Server {
 	server := mcp.NewServer(
-		&mcp.Implementation{Name: "bash-plugin", Title: "Bash", Version: "1.0.0"},
+		&mcp.Implementation{Name: "bash-plugin", Title: "Bash", Version: version()},
 		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}},
 	)
 	for _, d := range tools.Definitions() {
@@ -79,27 +61,7 @@ func newMCPServer(tools *tool.Toolset) *mcp.Server {
 			return callTool(ctx, tools, req), nil
 		})
 	}
-	server.AddReceivingMiddleware(explainUnknownTool(tools))
 	return server
-}
-
-// explainUnknownTool tells a model that calls a tool there is none of which
-// there are. The error stays the protocol's own.
-func explainUnknownTool(tools *tool.Toolset) mcp.Middleware {
-	return func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			call, ok := req.(*mcp.CallToolRequest)
-			if !ok || call.Params == nil || isDefined(tools, call.Params.Name) {
-				return next(ctx, method, req)
-			}
-			answer := tools.Call(ctx, tool.Call{Name: call.Params.Name}) // runs nothing
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: answer.Text}
-		}
-	}
-}
-
-func isDefined(tools *tool.Toolset, name string) bool {
-	return slices.ContainsFunc(tools.Definitions(), func(d tool.Definition) bool { return d.Name == name })
 }
 
 // callTool executes a call. When the client cancels it, ctx ends.
@@ -108,19 +70,116 @@ func callTool(ctx context.Context, tools *tool.Toolset, req *mcp.CallToolRequest
 	if len(call.Arguments) == 0 {
 		call.Arguments = json.RawMessage("{}") // the protocol lets a client leave them out
 	}
+	var sending sync.WaitGroup
+	done := make(chan struct{})
 	if token := req.Params.GetProgressToken(); token != nil {
-		progress := newProgress(func(message string, value int64) error {
-			return req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
-				ProgressToken: token, Message: message, Progress: float64(value),
+		live := new(progress)
+		call.Live = live
+		sending.Go(func() {
+			live.run(done, func(text string, value int) {
+				_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Message: text, Progress: float64(value)})
 			})
 		})
-		defer progress.stop()
-		call.Live = progress
 	}
 	answer := tools.Call(ctx, call)
+	close(done)
+	sending.Wait()
 	return &mcp.CallToolResult{
 		Content:           []mcp.Content{&mcp.TextContent{Text: answer.Text}},
 		StructuredContent: newReport(answer),
 		IsError:           answer.IsError,
 	}
+}
+
+// serve serves stdin and stdout until stdin or ctx ends. Calls may still be
+// under way when it returns: their commands end with the plugin.
+func serve(ctx context.Context, server *mcp.Server) error {
+	in := lateEnd{os.Stdin, make(chan struct{})}
+	served := make(chan error, 1)
+	go func() {
+		served <- server.Run(context.WithoutCancel(ctx), &mcp.IOTransport{Reader: in, Writer: os.Stdout})
+	}()
+	select {
+	case err := <-served:
+		return err
+	case <-in.ended: // the SDK would wait for a client that does not read
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// lateEnd reports the end of stdin half a second late. The SDK drops what is not
+// answered then, so that "printf '…' | host-example mcp" would print nothing.
+type lateEnd struct {
+	*os.File
+	ended chan struct{} // closed then
+}
+
+// Read implements io.Reader.
+func (l lateEnd) Read(p []byte) (int, error) {
+	n, err := l.File.Read(p)
+	if err != nil {
+		time.Sleep(time.Second / 2)
+		close(l.ended)
+	}
+	return n, err
+}
+
+const (
+	progressInterval = 100 * time.Millisecond // between two notifications
+	maxProgress      = 8 << 10                // bytes of output in one; of more the end is sent
+
+	// heartbeat is how often something is sent while there is no output. Many
+	// clients give a call up after a minute of silence.
+	heartbeat = 5 * time.Second
+)
+
+// progress is a live writer that sends its input as notifications.
+type progress struct {
+	mu      sync.Mutex // guards pending
+	pending []byte     // not sent yet: the last maxProgress of it
+}
+
+// Write implements io.Writer.
+func (p *progress) Write(text []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pending = append(p.pending, text...)
+	p.pending = p.pending[max(0, len(p.pending)-maxProgress):]
+	return len(text), nil
+}
+
+// run sends until done is closed. value grows with each notification.
+func (p *progress) run(done <-chan struct{}, send func(text string, value int)) {
+	ticker := time.NewTicker(progressInterval)
+	defer ticker.Stop()
+	value, last := 0, time.Now()
+	for over := false; !over; {
+		select {
+		case <-ticker.C:
+		case <-done:
+			over = true
+		}
+		text := p.take()
+		if text != "" || !over && time.Since(last) >= heartbeat {
+			value += len(text) + 1
+			last = time.Now()
+			send(text, value)
+		}
+	}
+}
+
+// take returns what is pending as text, but for a rune that has not come whole.
+func (p *progress) take() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	end := len(p.pending)
+	for i := max(0, end-utf8.UTFMax+1); i < end; i++ {
+		if utf8.RuneStart(p.pending[i]) && !utf8.FullRune(p.pending[i:]) {
+			end = i
+		}
+	}
+	text := strings.ToValidUTF8(ansi.Strip(string(p.pending[:end])), string(utf8.RuneError))
+	p.pending = append([]byte(nil), p.pending[end:]...)
+	return text
 }

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"bashplugin/shared"
+)
+
+// parse parses the arguments of a subcommand. If help is asked for, it goes to
+// stdout.
+func parse(set *flag.FlagSet, args []string) error {
+	set.SetOutput(io.Discard)
+	err := set.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		set.SetOutput(os.Stdout)
+		usage(os.Stdout, set.Name())
+		set.PrintDefaults()
+	case err == nil && set.NArg() > 0 && set.Name() != "run":
+		return fmt.Errorf("%s takes no argument, got %q", set.Name(), set.Arg(0))
+	}
+	return err
+}
+
+// launchFlags are the flags of every subcommand that loads the plugin.
+type launchFlags struct {
+	plugin       string
+	dir          string
+	startTimeout time.Duration
+	logLevel     string
+}
+
+func newFlagSet(name string) (*flag.FlagSet, *launchFlags) {
+	set, f := flag.NewFlagSet(name, flag.ContinueOnError), new(launchFlags)
+	set.StringVar(&f.plugin, "plugin", "", "path of the plugin (default bash-plugin beside this program)")
+	set.StringVar(&f.dir, "dir", "", "directory that commands run in (default the working directory)")
+	set.DurationVar(&f.startTimeout, "start-timeout", shared.DefaultStartTimeout, "how long the plugin may take to get ready")
+	set.StringVar(&f.logLevel, "log-level", cmp.Or(os.Getenv("BASH_PLUGIN_LOG_LEVEL"), "off"), "log of host and plugin on stderr: trace, debug, info, warn, error or off")
+	return set, f
+}
+
+// with calls do with a loaded plugin, and closes it. A signal ends do's context;
+// then the exit code is that of a shell.
+func (f *launchFlags) with(do func(context.Context, *shared.Client) (exitCode int, err error)) (int, error) {
+	ctx, stop := interruptible()
+	defer stop()
+	client, err := f.launch(ctx)
+	code := 1
+	if err == nil {
+		code, err = do(ctx, client)
+		err = cmp.Or(err, client.Close())
+	}
+	var s stopped
+	switch {
+	case errors.As(context.Cause(ctx), &s):
+		return 128 + int(s), nil
+	case err != nil:
+		return 1, err
+	}
+	return code, nil
+}
+
+// launch makes dir absolute.
+func (f *launchFlags) launch(ctx context.Context) (*shared.Client, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	level := hclog.LevelFromString(f.logLevel)
+	if level == hclog.NoLevel {
+		return nil, fmt.Errorf("-log-level (or $BASH_PLUGIN_LOG_LEVEL) is %q: use trace, debug, info, warn, error or off", f.logLevel)
+	}
+	logger := hclog.New(&hclog.LoggerOptions{Name: "host", Level: level, Output: os.Stderr})
+	if f.dir, err = filepath.Abs(f.dir); err != nil {
+		return nil, err
+	}
+	path := cmp.Or(f.plugin, filepath.Join(filepath.Dir(program), "bash-plugin"))
+	return shared.Launch(ctx, shared.LaunchConfig{Path: path, Dir: f.dir, StartTimeout: f.startTimeout, Logger: logger})
+}

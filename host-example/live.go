@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"bashplugin/shared"
+)
+
+// liveCopy is the live writer of one stream of a command.
+type liveCopy struct {
+	to    io.Writer
+	shut  atomic.Bool           // nothing more is let through
+	bytes atomic.Int64          // that have come
+	busy  atomic.Bool           // a write is under way
+	err   atomic.Pointer[error] // of the write that failed
+}
+
+// Write implements io.Writer. An error ends the live copy.
+func (c *liveCopy) Write(p []byte) (int, error) {
+	if c.shut.Load() {
+		return 0, io.ErrClosedPipe
+	}
+	c.busy.Store(true)
+	defer c.busy.Store(false)
+	c.bytes.Add(int64(len(p)))
+	n, err := c.to.Write(p)
+	if err != nil {
+		err = fmt.Errorf("cannot write the output: %w", err)
+		c.err.Store(&err)
+	}
+	return n, err
+}
+
+// quiet is how long the live copy of a job is silent when it is over. The
+// contract has no sign for its end.
+const quiet = 200 * time.Millisecond
+
+// settle waits until the copy has as many bytes as the text has, which are all
+// of plain text, or until nothing has come for a while.
+func (c *liveCopy) settle(ctx context.Context, out shared.Output) {
+	for idle := 0; idle < 100 && ctx.Err() == nil && (c.busy.Load() || c.bytes.Load() != out.TotalBytes); idle++ {
+		before := c.bytes.Load()
+		time.Sleep(quiet / 100)
+		if c.busy.Load() || c.bytes.Load() != before {
+			idle = 0
+		}
+	}
+}
+
+// complete shows the Result's own text if the plugin writes no live copy, and
+// says where the text is if bytes were skipped.
+func (c *liveCopy) complete(out shared.Output) {
+	if c.bytes.Load() == 0 {
+		show(c, out, "")
+	}
+	if out.LiveSkipped > 0 {
+		fmt.Fprintf(os.Stderr, "[%d bytes were skipped above; %s]\n", out.LiveSkipped, whereWhole(out))
+	}
+}
+
+// oneStream reports whether stdout and stderr go to the same place, as with a
+// terminal. If the command merges them, they keep their order.
+func oneStream() bool {
+	out, _ := os.Stdout.Stat()
+	other, _ := os.Stderr.Stat()
+	return os.SameFile(out, other)
+}

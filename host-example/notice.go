@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"bashplugin/shared"
+)
+
+// notice says how to deal with a command that goes on as a job, and what this
+// program does about it.
+func notice(r *shared.Result, next string) {
+	follow := "tail -f"
+	for _, out := range []shared.Output{r.Stdout, r.Stderr} {
+		if out.Path != "" {
+			follow += " " + quote(out.Path)
+		}
+	}
+	if follow == "tail -f" {
+		follow = r.Stdout.PathError
+	}
+	fmt.Fprintf(os.Stderr, `[still running after %v, as job %d; %s]
+[follow: %s]
+[check:  ps -o pid,stat,etime,args -g %d]
+[kill:   Ctrl-C here, or kill -TERM -- -%d elsewhere]
+`, r.Duration.Round(time.Millisecond), r.PID, next, follow, r.PID, r.PID)
+}
+
+// show prints what a Result shows of a stream, and says where the rest is. end
+// ends the last line if nothing else does.
+func show(to io.Writer, out shared.Output, end string) {
+	if out.Content == "" {
+		return
+	}
+	fmt.Fprint(to, out.Content)
+	if !strings.HasSuffix(out.Content, end) {
+		fmt.Fprint(to, end)
+	}
+	if out.Truncated {
+		fmt.Fprintf(os.Stderr, "[the last %d of %d lines; %s]\n", out.OutputLines, out.TotalLines, whereWhole(out))
+	}
+}
+
+// whereWhole says where all of an output is, or why it is nowhere.
+func whereWhole(out shared.Output) string {
+	switch {
+	case out.Path == "":
+		return out.PathError
+	case out.PathError != "":
+		return fmt.Sprintf("%s is incomplete: %s", quote(out.Path), out.PathError)
+	}
+	return "the whole output as text: " + quote(out.Path)
+}
+
+// outcome says in short how a command ended, or that it runs.
+func outcome(r *shared.Result) string {
+	text := string(r.Status)
+	if r.Cause != "" && r.Cause != shared.CauseKill {
+		text += " (" + string(r.Cause) + ")"
+	}
+	if r.Status != shared.StatusRunning {
+		text += fmt.Sprintf(", exit code %d", r.ExitCode)
+	}
+	if r.Signal != "" {
+		text += " (" + r.Signal + ")"
+	}
+	return text + ", " + r.Duration.Round(time.Millisecond).String()
+}
+
+// oneLine makes a command fit into a line, without what cannot be seen.
+func oneLine(command string) string {
+	words := strings.FieldsFunc(command, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) })
+	text := []rune(strings.Join(words, " "))
+	if len(text) > 60 {
+		return string(text[:59]) + "…"
+	}
+	return string(text)
+}
+
+// quote writes a path for a shell.
+func quote(path string) string {
+	quoted, _ := syntax.Quote(path, syntax.LangBash) // fails for NUL bytes only
+	return quoted
+}
+
+// list writes names for reading.
+func list[T ~string](names []T) string {
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(names), "[]"), " ", ", ")
+}
