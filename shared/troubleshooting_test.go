@@ -92,7 +92,7 @@ func TestTroubleshootingTable(t *testing.T) {
 		"the plugin of BASH_PLUGIN_REATTACH (pid N) does not answer within N": reattach(heldPlugin),
 
 		"no plugin is named":                       path(""),
-		"cannot use the working directory: …":  config(shared.LaunchConfig{Path: pluginPath, Dir: plain}),
+		"cannot use the working directory: …":      config(shared.LaunchConfig{Path: pluginPath, Dir: plain}),
 		"the checksum has N bytes":                 config(shared.LaunchConfig{Path: pluginPath, SHA256: make([]byte, 64)}),
 		"the limit of a log is N bytes":            config(shared.LaunchConfig{Path: pluginPath, MaxLogBytes: -1}),
 		"the limit of all logs is N bytes":         config(shared.LaunchConfig{Path: pluginPath, MaxSessionLogBytes: -1}),

@@ -84,7 +84,7 @@ func (e *Executor) until(ctx context.Context, j *job.Job, a, b <-chan struct{}) 
 		return true
 	case <-j.Over():
 	case <-ctx.Done():
-	case <-e.quit:
+	case <-e.life.Done():
 		awaitOver(ctx, j)
 	}
 	return false

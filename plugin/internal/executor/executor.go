@@ -21,7 +21,8 @@ type Executor struct {
 	table    *process.Table
 	log      hclog.Logger
 	jobs     registry
-	quit     chan struct{}  // closed by Close
+	life     context.Context // ends when Close begins
+	quit     context.CancelFunc
 	wg       sync.WaitGroup // the goroutines that outlive their call
 
 	close  sync.Once
@@ -35,7 +36,8 @@ func New(cfg Config) (*Executor, error) {
 	if err := checkGlobs(cfg.DropEnv); err != nil {
 		return nil, err
 	}
-	e := &Executor{table: process.NewTable(cfg.Guardian), log: cfg.Logger, quit: make(chan struct{})}
+	e := &Executor{table: process.NewTable(cfg.Guardian), log: cfg.Logger}
+	e.life, e.quit = context.WithCancel(context.Background())
 	if e.log == nil {
 		e.log = hclog.NewNullLogger()
 	}
@@ -60,7 +62,7 @@ func (e *Executor) sweep() {
 	defer ticker.Stop()
 	for {
 		select {
-		case <-e.quit:
+		case <-e.life.Done():
 			return
 		case <-ticker.C:
 			e.table.Sweep()
@@ -117,13 +119,17 @@ func (e *Executor) launch(req shared.ExecuteRequest, dir string, number int) (*j
 const liveRest = 500 * time.Millisecond
 
 // settleLive waits for the live writers: those of a lossless copy may take as
-// long as the command.
+// long as the command, unless the call or the session ends.
 func (e *Executor) settleLive(ctx context.Context, j *job.Job, req shared.ExecuteRequest) {
-	rest := liveRest
 	if req.Lossless && !j.Running() {
-		rest = max(rest, req.Timeout-time.Since(j.Started))
+		patient, cancel := context.WithTimeout(ctx, req.Timeout-time.Since(j.Started))
+		defer cancel()
+		defer context.AfterFunc(e.life, cancel)()
+		j.SettleLive(patient)
 	}
-	j.SettleLive(ctx, rest)
+	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), liveRest)
+	defer cancel()
+	j.SettleLive(rest)
 }
 
 // Close ends every command and returns when nothing of them is left. Calls
@@ -131,7 +137,7 @@ func (e *Executor) settleLive(ctx context.Context, j *job.Job, req shared.Execut
 func (e *Executor) Close() error {
 	e.close.Do(func() {
 		running := e.jobs.shut()
-		close(e.quit)
+		e.quit()
 		var wg sync.WaitGroup
 		for _, j := range running {
 			wg.Go(func() { j.End(shared.CauseClose, syscall.SIGTERM, stopGrace) })

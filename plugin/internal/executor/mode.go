@@ -49,7 +49,7 @@ func (e *Executor) attend(ctx context.Context, j *job.Job, req shared.ExecuteReq
 		case <-j.Ended():
 		case <-ctx.Done():
 			e.stop(j, shared.CauseCancel)
-		case <-e.quit: // Close ends the command
+		case <-e.life.Done(): // Close ends the command
 			awaitOver(context.Background(), j)
 		case <-ripe:
 			if j.HasOutput() {
@@ -119,7 +119,7 @@ func (e *Executor) limit(j *job.Job, timeout time.Duration) {
 		defer timer.Stop()
 		select {
 		case <-j.Over():
-		case <-e.quit:
+		case <-e.life.Done():
 		case <-timer.C:
 			j.End(shared.CauseTimeout, syscall.SIGTERM, stopGrace)
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"time"
 )
 
 const (
@@ -173,15 +172,9 @@ func (c *liveCopy) settle(ctx context.Context) {
 	c.changed.Broadcast()
 }
 
-// SettleLive waits until the live writers have everything so far, at most for
-// rest and, unless that has ended already, until the end of ctx. From then on a
-// lossless copy skips, too.
-func (j *Job) SettleLive(ctx context.Context, rest time.Duration) {
-	if ctx.Err() != nil {
-		ctx = context.WithoutCancel(ctx)
-	}
-	ctx, cancel := context.WithTimeout(ctx, rest)
-	defer cancel()
+// SettleLive waits until the live writers have everything so far, or until ctx
+// ends. From then on a lossless copy skips, too.
+func (j *Job) SettleLive(ctx context.Context) {
 	for _, c := range j.copies {
 		c.settle(ctx)
 	}
