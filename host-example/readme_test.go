@@ -51,20 +51,19 @@ func mask(s string) string {
 	return strings.TrimSpace(columns.ReplaceAllString(varying.ReplaceAllString(s, "N"), " "))
 }
 
-// Every target of make that the README names exists, and what it has go test
-// select by a pattern.
+// Every target of make that the documents name exists, and so does each benchmark
+// that they or the Makefile select.
 func TestTheTargetsInTheReadme(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
-	require.NoError(t, err)
+	text := documents(t)
 	makefile, err := os.ReadFile("../Makefile")
 	require.NoError(t, err)
-	named := regexp.MustCompile("(?m)(?:`|^\\$ )make ([a-z-]+)").FindAllStringSubmatch(string(readme), -1)
+	named := regexp.MustCompile("(?m)(?:`|^\\$ )make ([a-z-]+)").FindAllStringSubmatch(text, -1)
 	assert.NotEmpty(t, named)
 	for _, target := range named {
 		assert.Contains(t, string(makefile), "\n"+target[1]+":")
 	}
 	code := testCode(t)
-	selected := regexp.MustCompile(`-bench '?([A-Za-z]+)`).FindAllStringSubmatch(string(readme)+string(makefile), -1)
+	selected := regexp.MustCompile(`-bench '?([A-Za-z]+)`).FindAllStringSubmatch(text+string(makefile), -1)
 	assert.NotEmpty(t, selected)
 	for _, pattern := range selected {
 		assert.Regexp(t, `(?i)func Benchmark\w*`+pattern[1]+`|\{"`+pattern[1]+`"`, code)
@@ -85,12 +84,22 @@ func testCode(t *testing.T) string {
 	return code.String()
 }
 
-// Every test that the README names exists.
+// Every test that the documents name exists.
 func TestTheTestsInTheReadme(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
-	require.NoError(t, err)
 	code := testCode(t)
-	for _, name := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(string(readme), -1) {
+	for _, name := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(documents(t), -1) {
 		assert.Contains(t, code, "func "+name[1]+"(")
 	}
+}
+
+// documents returns the README and the pages beside the code.
+func documents(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	for _, path := range []string{"../README.md", "../plugin/PROMISES.md", "../shared/TROUBLESHOOTING.md"} {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		all.Write(text)
+	}
+	return all.String()
 }
