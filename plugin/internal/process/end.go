@@ -2,8 +2,11 @@ package process
 
 import (
 	"errors"
+	"os"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // killPatience bounds the wait for processes that SIGKILL does not end because
@@ -13,6 +16,9 @@ const killPatience = 3 * time.Second
 // deniedRounds is how many rounds in a row may find only processes of other
 // users before End gives up.
 const deniedRounds = 5
+
+// SignalName returns a signal's name as bash knows it, "" if it has none.
+func SignalName(sig syscall.Signal) string { return unix.SignalName(sig) }
 
 // Signal sends sig to every member, and wakes those that are stopped so that
 // they can act on it.
@@ -36,24 +42,30 @@ func (g *Group) End(sig syscall.Signal, grace time.Duration) bool {
 	}
 	denied := 0
 	for deadline := time.Now().Add(killPatience); denied < deniedRounds && time.Now().Before(deadline); {
-		if denied++; !g.kill() {
+		if denied++; !kill(g.members(), syscall.Getpgrp()) {
 			denied = 0
 		}
-		for range 10 { // quick looks, for processes that fork and end faster than kill can list them
+		for range 10 { // quick looks, for processes that fork and end faster than members can list them
 			if g.goneWithin(time.Millisecond) {
 				return true
 			}
-			killEach(g.reaper.roots(g))
+			kill(g.table.roots(g), syscall.Getpgrp())
 		}
 	}
 	return false
 }
 
-// kill kills the members and reports whether only other users' are left.
-func (g *Group) kill() (denied bool) {
-	members := g.members()
-	sendGroups(members, syscall.Getpgrp(), syscall.SIGKILL)
-	return killEach(members) // one may have moved to another process group
+// kill kills processes and their process groups. It reports whether there are
+// some and this process may signal none of them, because they are another user's.
+func kill(ps []info, plugin int) (denied bool) {
+	sendGroups(ps, plugin, syscall.SIGKILL)
+	denied = len(ps) > 0
+	for _, p := range ps { // one may have moved to another process group
+		if !errors.Is(send(p, syscall.SIGKILL), syscall.EPERM) {
+			denied = false
+		}
+	}
+	return denied
 }
 
 // sendGroups signals the process groups of ps. The kernel does that in one
@@ -71,18 +83,6 @@ func sendGroups(ps []info, plugin int, sig syscall.Signal) {
 	}
 }
 
-// killEach kills processes. It reports whether there are some and this process
-// may signal none of them, because they are another user's.
-func killEach(ps []info) (denied bool) {
-	denied = len(ps) > 0
-	for _, p := range ps {
-		if !errors.Is(send(p, syscall.SIGKILL), syscall.EPERM) {
-			denied = false
-		}
-	}
-	return denied
-}
-
 // still reports whether p lives and its pid was not reused, so that it may be
 // signalled.
 func still(p info) bool {
@@ -90,14 +90,11 @@ func still(p info) bool {
 	return err == nil && now.start == p.start && !now.dead
 }
 
-// wait reaps a child that has ended.
-func wait(pid int) Status {
-	var status syscall.WaitStatus
-	if _, err := syscall.Wait4(pid, &status, 0, nil); err != nil {
-		return Status{Code: -1} // somebody else reaped it
+// AwaitParent returns when parent, which is or was this process's parent, has
+// ended.
+func AwaitParent(parent int) {
+	p, err := stat(parent)
+	if err == nil && os.Getppid() == parent {
+		awaitExit(p)
 	}
-	if status.Signaled() {
-		return Status{Code: 128 + int(status.Signal()), Signal: status.Signal()}
-	}
-	return Status{Code: status.ExitStatus()}
 }

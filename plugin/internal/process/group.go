@@ -12,9 +12,9 @@ type Group struct {
 	PID     int // of the leader; also its session and process group
 	Started time.Time
 
-	reaper   *reaper
+	table    *Table
 	mark     mark
-	children int           // of this process: the leader and the orphans; guarded by the reaper's mu
+	children int           // of this process: the leader and the orphans; guarded by the table's mu
 	exited   chan struct{} // closed when the leader is reaped: status is set
 	gone     chan struct{} // closed when children has become 0
 	status   Status        // of the leader
@@ -32,8 +32,8 @@ type Info struct {
 	Command string // its command line
 }
 
-func newGroup(r *reaper, m mark) *Group {
-	return &Group{reaper: r, mark: m, children: 1, exited: make(chan struct{}), gone: make(chan struct{})}
+func newGroup(t *Table, m mark) *Group {
+	return &Group{Started: time.Now(), table: t, mark: m, children: 1, exited: make(chan struct{}), gone: make(chan struct{})}
 }
 
 // Exited is closed when the leader has ended and what it left behind is known.

@@ -90,17 +90,13 @@ func socketpair() (here, there int, err error) {
 	return ends[0], ends[1], unix.SetNonblock(ends[0], true)
 }
 
-// begun reports a new child of this process.
-func (g *Guardian) begun(p info) { g.tell("+%d %d\n", p.pid, p.start) }
-
-// ended reports that a child's pid may be another process's from now on.
-func (g *Guardian) ended(p info) { g.tell("-%d %d\n", p.pid, p.start) }
-
-// tell writes a line. A guardian that is stopped must not block the plugin: a line
-// that does not fit is dropped, since the mark finds the process anyway.
-func (g *Guardian) tell(format string, args ...any) {
+// tell reports a new child of this process ('+'), or that a child's pid may be
+// another process's from now on ('-'). A guardian that is stopped must not block
+// the plugin: a line that does not fit is dropped, since the mark finds the process
+// anyway.
+func (g *Guardian) tell(sign rune, p info) {
 	if g != nil {
-		_, _ = unix.Write(g.socket, fmt.Appendf(nil, format, args...))
+		_, _ = unix.Write(g.socket, fmt.Appendf(nil, "%c%d %d\n", sign, p.pid, p.start))
 	}
 }
 

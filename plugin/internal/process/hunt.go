@@ -15,6 +15,9 @@ import (
 // forking.
 const huntPatience = 10 * time.Second
 
+// hostPatience is how long the plugin may outlive its host.
+const hostPatience = 1 * time.Second
+
 // IsGuardian reports whether this process was started by StartGuardian.
 func IsGuardian() bool { return os.Args[0] == GuardianName }
 
@@ -40,6 +43,23 @@ func RunGuardian(sweep func(logs string)) error {
 		sweep(o.Logs)
 	}
 	return nil
+}
+
+// watchHost ends a plugin that does not follow its host because it is stopped
+// or stuck.
+func (o *orders) watchHost() {
+	if o.Host == 0 {
+		return
+	}
+	plugin, err := stat(o.Plugin)
+	if err != nil || os.Getppid() != o.Plugin {
+		return // it has ended
+	}
+	if host, err := stat(o.Host); err == nil {
+		awaitExit(host)
+	}
+	time.Sleep(hostPatience)
+	_ = send(plugin, syscall.SIGKILL)
 }
 
 // readChildren reads the plugin's lines until it ends, and returns the start of
@@ -72,15 +92,12 @@ type hunt struct {
 // other users.
 func (h *hunt) endAll() {
 	for clean := 0; clean < 3 && h.goesOn(); clean++ {
-		if clean > 0 {
-			time.Sleep(time.Millisecond)
-		}
 		found, all := h.find()
-		sendGroups(found, h.Group, syscall.SIGKILL)
-		if len(found) > 0 && !killEach(found) {
+		if len(found) > 0 && !kill(found, h.Group) {
 			clean = -1
 			h.chase(all)
 		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -92,8 +109,13 @@ func (h *hunt) goesOn() bool { return time.Now().Before(h.deadline) }
 func (h *hunt) find() (found []info, all map[int]info) {
 	all = list()
 	around := markOf(os.Getpid()).instance() // if the plugin itself runs within another one's command
-	delete(all, os.Getpid())
-	found = descendants(all, func(p info) bool { return h.isReported(p, all) || h.instances[markOf(p.pid).instance()] })
+	var roots []info
+	for _, p := range all {
+		if h.isReported(p, all) || h.instances[markOf(p.pid).instance()] {
+			roots = append(roots, p)
+		}
+	}
+	found = below(roots)
 	for _, p := range found {
 		if i := markOf(p.pid).instance(); i != 0 && i != around {
 			h.instances[i] = true
@@ -121,16 +143,13 @@ func (h *hunt) chase(all map[int]info) {
 	for news := true; news && h.goesOn(); {
 		news = false
 		for _, pid := range slices.Backward(pids()) { // the newest are the last
-			if _, seen := all[pid]; seen || pid == os.Getpid() {
+			if _, seen := all[pid]; seen {
 				continue
 			}
-			all[pid] = info{}
-			if !h.instances[markOf(pid).instance()] {
-				continue
-			}
-			news = true
-			if p, err := stat(pid); err == nil {
-				_ = send(p, syscall.SIGKILL)
+			all[pid], _ = stat(pid)
+			if h.instances[markOf(pid).instance()] {
+				news = true
+				_ = send(all[pid], syscall.SIGKILL)
 			}
 		}
 	}

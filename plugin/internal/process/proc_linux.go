@@ -16,8 +16,6 @@ const (
 	flagForked  = 0x40 // PF_FORKNOEXEC: forked, and has executed nothing since
 )
 
-var errStat = errors.New("unknown format of /proc/PID/stat")
-
 // stat reads one process.
 func stat(pid int) (info, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -28,16 +26,15 @@ func stat(pid int) (info, error) {
 	// parenthesis too: they begin behind the last one.
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) < 20 {
-		return info{}, errStat
+		return info{}, errors.New("unknown format of /proc/PID/stat")
 	}
 	number := func(i int) uint64 {
-		n, numberErr := strconv.ParseUint(fields[i], 10, 64)
-		err = errors.Join(err, numberErr)
+		n, _ := strconv.ParseUint(fields[i], 10, 64)
 		return n
 	}
 	state, flags := fields[0], number(6)
 	alone := number(17) <= 1 // else other threads go on when the first one ends
-	p := info{
+	return info{
 		pid:    pid,
 		ppid:   int(number(1)),
 		pgrp:   int(number(2)),
@@ -45,8 +42,7 @@ func stat(pid int) (info, error) {
 		dead:   alone && (state == "Z" || state == "X"),
 		ending: alone && flags&flagExiting != 0,
 		forked: flags&flagForked != 0 && (state == "R" || state == "D"),
-	}
-	return p, err
+	}, nil
 }
 
 // pids lists the numbers of all processes.
@@ -71,45 +67,21 @@ func numbers(texts []string) []int {
 	return ns
 }
 
-// list reads every process there is.
-func list() map[int]info {
-	all := make(map[int]info)
-	for _, pid := range pids() {
-		if p, err := stat(pid); err == nil {
-			all[pid] = p
-		}
-	}
-	return all
-}
-
-// below returns the given processes and all that descend from them, as far as
-// they live, parents before children. It takes no longer on a machine with many
-// others.
-func below(roots []info) []info {
-	var found []info
-	for len(roots) > 0 {
-		p := roots[len(roots)-1]
-		roots = roots[:len(roots)-1]
-		if !p.dead {
-			found = append(found, p)
-		}
-		for _, pid := range children(p.pid) {
-			if child, err := stat(pid); err == nil && child.ppid == p.pid { // else its pid was reused, or it is an orphan now
-				roots = append(roots, child)
+// family returns a function that lists the children of a process, those of all
+// its threads. It takes no longer on a machine with many other processes.
+func family() func(pid int) []info {
+	return func(pid int) []info {
+		var children []info
+		threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+		for _, thread := range threads {
+			for _, child := range childrenOfThread(pid, thread.Name()) {
+				if p, err := stat(child); err == nil && p.ppid == pid { // else its pid was reused, or it is an orphan now
+					children = append(children, p)
+				}
 			}
 		}
+		return children
 	}
-	return found
-}
-
-// children lists the children of a process, those of all its threads.
-func children(pid int) []int {
-	var pids []int
-	threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	for _, thread := range threads {
-		pids = append(pids, childrenOfThread(pid, thread.Name())...)
-	}
-	return pids
 }
 
 // adopted lists the children of this process's main thread, to which the kernel

@@ -1,56 +1,103 @@
 package process
 
 import (
+	"maps"
+	"os"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"syscall"
 )
 
-// Table holds the groups of a plugin. It is safe for concurrent use. A process
-// has one Table: orphans come to the process, not to a Table.
+// Table holds the groups of a plugin, and knows the children of this process:
+// the leaders, which it started, and the orphans, which the kernel gave it. It is
+// safe for concurrent use. A process has one Table, and its main thread starts no
+// child: orphans come to that thread.
 type Table struct {
+	guardian *Guardian
+	strays   *Group         // the orphans without the mark of a group
+	ends     chan os.Signal // SIGCHLD: one or more children may have ended
+	quit     chan struct{}  // closed by Close
+
+	forking  sync.Mutex // held from a fork until the end of its exec; taken before mu
 	instance instance
-	started  atomic.Uint32 // how many commands, so far
-	reaper   *reaper
+	started  uint32 // how many commands, so far
+
+	mu      sync.Mutex      // guards what follows and the groups' children; held while a child is reaped
+	groups  map[mark]*Group // until nothing of them lives
+	leaders map[int]*Group  // by pid, until they are reaped
+	orphans map[int]*Group  // by pid, until they are reaped
 }
 
 // NewTable makes this process the one that orphans come to, where the system
 // can do that. The guardian may be nil.
 func NewTable(guardian *Guardian) *Table {
-	t := &Table{reaper: newReaper(guardian)}
+	becomeSubreaper()
+	t := &Table{
+		guardian: guardian,
+		ends:     make(chan os.Signal, 1),
+		quit:     make(chan struct{}),
+		instance: newInstance(),
+		groups:   make(map[mark]*Group),
+		leaders:  make(map[int]*Group),
+		orphans:  make(map[int]*Group),
+	}
 	if guardian != nil {
 		t.instance = guardian.instance
-	} else {
-		t.instance = newInstance()
 	}
+	t.strays = newGroup(t, 0) // counts one child that does not exist, until Close
+	go t.run()
 	return t
 }
 
 // Start starts a command as the leader of a new session.
 func (t *Table) Start(spec Spec) (*Group, error) {
-	g := newGroup(t.reaper, t.instance.mark(t.started.Add(1)))
-	if err := t.reaper.start(g, spec); err != nil {
+	t.forking.Lock()
+	defer t.forking.Unlock()
+	t.started++
+	g := newGroup(t, t.instance.mark(t.started))
+	t.mu.Lock()
+	t.groups[g.mark] = g // its orphans may come before fork returns
+	t.mu.Unlock()
+	if err := fork(spec, g.mark, func(pid int) { t.lead(g, pid) }); err != nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.releaseLocked(info{}, g)
 		return nil, err
 	}
 	return g, nil
 }
 
-// Sweep adopts the orphans that have come since the last call. It is cheap
-// where there are none.
-func (t *Table) Sweep() { t.reaper.sweep() }
+// lead makes a new child the leader of g.
+func (t *Table) lead(g *Group, pid int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	g.PID, t.leaders[pid] = pid, g
+	p, _ := stat(pid)
+	t.guardian.tell('+', p)
+	select {
+	case t.ends <- syscall.SIGCHLD: // it may have ended before it was in leaders
+	default:
+	}
+}
 
 // Close ends every group that is left, then every stray, at once. It reports
 // whether nothing is left. It must be called once only.
 func (t *Table) Close() bool {
+	defer close(t.quit)
+	t.mu.Lock()
+	groups := slices.Collect(maps.Values(t.groups))
+	t.mu.Unlock()
 	var wg sync.WaitGroup
-	var failed atomic.Bool
-	for _, g := range t.reaper.all() {
-		wg.Go(func() {
-			if !g.End(syscall.SIGKILL, 0) {
-				failed.Store(true)
-			}
-		})
+	for _, g := range groups {
+		wg.Go(func() { g.End(syscall.SIGKILL, 0) })
 	}
 	wg.Wait()
-	return t.reaper.close() && !failed.Load()
+	t.Sweep()
+	t.mu.Lock()
+	t.releaseLocked(info{}, t.strays) // from now on they are gone when the last one is
+	t.mu.Unlock()
+	gone := t.strays.End(syscall.SIGKILL, 0)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return gone && len(t.groups) == 0
 }

@@ -6,11 +6,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// anonymousFile returns an empty file without a name, which needs no disk.
-func anonymousFile() (*os.File, error) {
+// TextFile returns a file that holds text, to be read from its beginning. It has
+// no name and needs no disk.
+func TextFile(text string) (*os.File, error) {
 	fd, err := unix.MemfdCreate("bash-plugin", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, os.NewSyscallError("memfd_create", err)
 	}
-	return os.NewFile(uintptr(fd), "memfd"), nil
+	file := os.NewFile(uintptr(fd), "memfd")
+	if _, err := file.WriteAt([]byte(text), 0); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
 }

@@ -1,5 +1,7 @@
 package process
 
+import "os"
+
 // info is what the system says about a process.
 type info struct {
 	pid, ppid, pgrp int
@@ -9,20 +11,25 @@ type info struct {
 	forked          bool   // it is at work and has executed nothing yet; always false on macOS
 }
 
-// descendants returns the processes for which isRoot is true and all that
-// descend from them, as far as they live.
-func descendants(all map[int]info, isRoot func(info) bool) []info {
-	children := make(map[int][]info, len(all))
-	var found, next []info
-	for _, p := range all {
-		children[p.ppid] = append(children[p.ppid], p)
-		if isRoot(p) {
-			next = append(next, p)
+// list reads every process there is.
+func list() map[int]info {
+	all := make(map[int]info)
+	for _, pid := range pids() {
+		if p, err := stat(pid); err == nil {
+			all[pid] = p
 		}
 	}
-	for seen := make(map[int]bool); len(next) > 0; {
-		p := next[0]
-		next = next[1:]
+	return all
+}
+
+// below returns the given processes and all that descend from them, as far as
+// they live, parents before children. This process is never among them.
+func below(roots []info) []info {
+	var found []info
+	children := family()
+	for seen := map[int]bool{os.Getpid(): true}; len(roots) > 0; {
+		p := roots[len(roots)-1]
+		roots = roots[:len(roots)-1]
 		if seen[p.pid] {
 			continue
 		}
@@ -30,7 +37,7 @@ func descendants(all map[int]info, isRoot func(info) bool) []info {
 		if !p.dead {
 			found = append(found, p)
 		}
-		next = append(next, children[p.pid]...)
+		roots = append(roots, children(p.pid)...)
 	}
 	return found
 }

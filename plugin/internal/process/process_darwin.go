@@ -1,0 +1,133 @@
+package process
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const zombie = 5 // SZOMB
+
+// stat reads one process.
+func stat(pid int) (info, error) {
+	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil {
+		return info{}, err
+	}
+	return info{
+		pid:   int(k.Proc.P_pid),
+		ppid:  int(k.Eproc.Ppid),
+		pgrp:  int(k.Eproc.Pgid),
+		start: uint64(k.Proc.P_starttime.Sec)*1e6 + uint64(k.Proc.P_starttime.Usec),
+		dead:  k.Proc.P_stat == zombie,
+	}, nil
+}
+
+// pids lists the numbers of all processes.
+func pids() []int {
+	var all []int
+	procs, _ := unix.SysctlKinfoProcSlice("kern.proc.all")
+	for _, k := range procs {
+		all = append(all, int(k.Proc.P_pid))
+	}
+	return all
+}
+
+// family returns a function that lists the children that a process has now.
+func family() func(pid int) []info {
+	children := make(map[int][]info)
+	for _, p := range list() {
+		children[p.ppid] = append(children[p.ppid], p)
+	}
+	return func(pid int) []info { return children[pid] }
+}
+
+// commandLine returns the name of a process's program: the system does not tell
+// the arguments of other processes.
+func commandLine(pid int) string {
+	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(k.Proc.P_comm[:])
+}
+
+// isPassing cannot be told here.
+func isPassing(info) bool { return false }
+
+func checkProc() error { return nil }
+
+// marked only forks: a process cannot be asked for anything that it inherited.
+func marked(_ mark, fork func()) { fork() }
+
+func markOf(int) mark { return 0 }
+
+// becomeSubreaper does nothing: all orphans go to launchd.
+func becomeSubreaper() {}
+
+func adopted() []int { return nil }
+
+// members lists the live processes of a group: its process group and what
+// descends from that.
+func (g *Group) members() []info {
+	all := list()
+	leads := len(g.table.roots(g)) > 0
+	if _, taken := all[g.PID]; isClosed(g.gone) || taken && !leads {
+		return nil // the number may be another's, or is: the process group is empty
+	}
+	var roots []info
+	for _, p := range all {
+		if p.pgrp == g.PID {
+			roots = append(roots, p)
+		}
+	}
+	return below(roots)
+}
+
+// releaseLeaderLocked is called when a leader is reaped: nothing else tells of the
+// other members' end.
+func (t *Table) releaseLeaderLocked(p info, g *Group) {
+	go func() {
+		for members := g.members(); len(members) > 0; members = g.members() {
+			awaitExit(members[0])
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.releaseLocked(p, g)
+	}()
+}
+
+// hasEnded reports whether a child has ended that is not reaped.
+func hasEnded(pid int) bool {
+	p, err := stat(pid)
+	return err != nil || p.dead
+}
+
+// awaitExit waits for the end of any process, not only of a child.
+func awaitExit(p info) {
+	for pause := 10 * time.Millisecond; still(p); pause = min(2*pause, 80*time.Millisecond) {
+		time.Sleep(pause)
+	}
+}
+
+// send signals a process unless its pid was reused.
+func send(p info, sig syscall.Signal) error {
+	if !still(p) {
+		return nil
+	}
+	return syscall.Kill(p.pid, sig)
+}
+
+// TextFile returns a file that holds text, to be read from its beginning. It has
+// no name.
+func TextFile(text string) (*os.File, error) {
+	file, err := os.CreateTemp("", "bash-plugin-")
+	if err != nil {
+		return nil, err
+	}
+	_, err = file.WriteAt([]byte(text), 0)
+	return file, errors.Join(err, os.Remove(file.Name()))
+}
