@@ -11,6 +11,11 @@ import (
 	"bashplugin/shared"
 )
 
+func TestMain(m *testing.M) {
+	runtime.LockOSThread() // as in the plugin's main: only orphans are the main thread's children
+	m.Run()
+}
+
 // Nothing of a command stays: no goroutine, no descriptor.
 func TestCommandsLeaveNothingBehindInThisProcess(t *testing.T) {
 	e := newExecutor(t, Config{})

@@ -69,10 +69,8 @@ func StartGuardian(duties Duties) (*Guardian, error) {
 	if g.pid, err = syscall.ForkExec(program, []string{GuardianName}, attr); err != nil {
 		return nil, fmt.Errorf("cannot start the guardian: %w", err)
 	}
-	text, err := json.Marshal(orders{duties, os.Getpid(), syscall.Getpgrp(), g.instance})
-	if err == nil {
-		_, err = unix.Write(here, append(text, '\n'))
-	}
+	text, _ := json.Marshal(orders{duties, os.Getpid(), syscall.Getpgrp(), g.instance}) // never fails
+	_, err = unix.Write(here, append(text, '\n'))
 	return g, err
 }
 

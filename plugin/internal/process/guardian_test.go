@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,16 +18,6 @@ import (
 )
 
 func TestGuardianCleansUpAfterAKill(t *testing.T) {
-	took := make(chan time.Duration, len(trees))
-	t.Cleanup(func() { // when all of them have ended
-		close(took)
-		var times []time.Duration
-		for d := range took {
-			times = append(times, d)
-		}
-		slices.Sort(times)
-		require.Less(t, times[len(times)/2], 2*time.Second, "the median")
-	})
 	for _, tree := range trees {
 		t.Run(tree.name, func(t *testing.T) {
 			t.Parallel()
@@ -41,7 +30,7 @@ func TestGuardianCleansUpAfterAKill(t *testing.T) {
 			pids := d.pids(tree.n)
 			killed := time.Now()
 			d.kill()
-			took <- time.Since(killed)
+			t.Logf("all were gone after %v", time.Since(killed))
 			require.Empty(t, living(pids), "alive after the guardian's end")
 			require.NoDirExists(t, folder)
 		})
