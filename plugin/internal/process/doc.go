@@ -16,11 +16,11 @@
 // # Who belongs to whom
 //
 // Each process of a group carries the group's mark, a number in a resource limit
-// that every child inherits (mark_linux.go). The plugin is a child
-// subreaper: the kernel makes it the parent of every orphan. An orphan joins the
-// group of its mark. So all of a group descends from its leader and its orphans,
-// which are children of the plugin: their pids cannot be reused before the plugin
-// reaps them. The Table keeps count of them.
+// that every child inherits (mark_linux.go). The plugin is a child subreaper: the
+// kernel makes it the parent of every orphan. An orphan joins the group of its
+// mark. So all of a group descends from its leader and its orphans, which are
+// children of the plugin: their pids cannot be reused before the plugin reaps
+// them. The Table keeps count of them.
 //
 // A process that takes the mark off, as a login by "su -" does, belongs to its
 // group for as long as its ancestors live. As an orphan it is a stray, and ends

@@ -104,7 +104,10 @@ func (t *Table) roots(g *Group) []info {
 	var roots []info
 	for _, children := range []map[int]*Group{t.leaders, t.orphans} {
 		for pid, owner := range children {
-			if p, err := stat(pid); owner == g && err == nil {
+			if owner != g {
+				continue
+			}
+			if p, err := stat(pid); err == nil {
 				roots = append(roots, p)
 			}
 		}
