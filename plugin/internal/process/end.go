@@ -2,7 +2,6 @@ package process
 
 import (
 	"errors"
-	"os"
 	"syscall"
 	"time"
 
@@ -88,13 +87,4 @@ func sendGroups(ps []info, plugin int, sig syscall.Signal) {
 func still(p info) bool {
 	now, err := stat(p.pid)
 	return err == nil && now.start == p.start && !now.dead
-}
-
-// AwaitParent returns when parent, which is or was this process's parent, has
-// ended.
-func AwaitParent(parent int) {
-	p, err := stat(parent)
-	if err == nil && os.Getppid() == parent {
-		awaitExit(p)
-	}
 }
