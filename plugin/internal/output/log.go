@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"bashplugin/plugin/internal/sanitize"
@@ -52,7 +53,10 @@ func (l *logFile) append(p []byte) {
 
 // put makes p the end of the file, behind the finished text.
 func (l *logFile) put(p []byte) (int, error) {
-	n, err := l.file.WriteAt(p, l.size)
+	if _, err := l.file.Seek(l.size, io.SeekStart); err != nil {
+		return 0, err
+	}
+	n, err := l.file.Write(p) // WriteAt does not count what it wrote before the disk was full
 	end := l.size + int64(n)
 	if l.end > end {
 		err = cmp.Or(err, l.file.Truncate(end))
