@@ -171,9 +171,7 @@ func (l *Logs) allow(size int64, n int) (allowed int, reason error) {
 func (l *Logs) finished(path string, size int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if size > 0 {
-		l.sizes[path] = size
-	}
+	l.sizes[path] = size
 }
 
 // reclaimLocked gives back the bytes of finished logs that were removed since.

@@ -106,9 +106,6 @@ func (v *view) head(path string, n int) string {
 
 // readLog reads up to n bytes of a log from a position on.
 func readLog(path string, from int64, n int) []byte {
-	if path == "" {
-		return nil
-	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil
