@@ -10,7 +10,7 @@
 //
 // sanitize.go reads ground, escape.go escape sequences, line.go keeps the line
 // that is being written, cells.go and edit.go change it once it is edited.
-// scan.go and width.go look at bytes and runes.
+// scan.go looks at bytes and runes.
 //
 // The result has printable text, newlines and tabs only, and is valid UTF-8:
 //
@@ -18,8 +18,8 @@
 //     encoded in UTF-8 (U+0080 to U+009F), with the sequences that they begin.
 //   - Of the bytes that are not UTF-8, 0x9b begins a control sequence; every
 //     other one becomes U+FFFD.
-//   - CRLF is LF. CR, backspace, tab, and the control sequences that erase, insert,
-//     delete or move within the line do what they do on a terminal.
+//   - CRLF is LF. CR, backspace, tab, and the control sequences that erase or
+//     move within the line do what they do on a terminal.
 //   - A sequence that never ends is given up after 4 KiB, and a string (a title,
 //     for one) at the end of the line.
 //
