@@ -117,7 +117,10 @@ func finish(t *testing.T, cmd *exec.Cmd) ran {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
+	require.NoError(t, cmd.Start())
+	guard := time.AfterFunc(2*hang, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
+	defer guard.Stop()
+	if err := cmd.Wait(); err != nil {
 		require.IsType(t, new(exec.ExitError), err)
 	}
 	return ran{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}

@@ -59,6 +59,9 @@ func (s *Stream) look(limits shared.Limits, all bool) *view {
 	}
 	// One byte more than fits shows whether a line begins where the limit falls.
 	v.want = max(v.from, v.end-int64(limits.MaxBytes)-1)
+	if limits.Ends > 0 && v.from >= s.tail.start() {
+		v.want = v.from // the log may not exist yet
+	}
 	v.text = s.textLocked(v.want)
 	s.shown = s.markLocked()
 	return v
