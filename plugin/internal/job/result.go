@@ -77,7 +77,7 @@ func (j *Job) Summary() *shared.Result {
 // waited for until its output is read, so that a Result without left-overs is
 // whole.
 func (j *Job) leftover() []shared.Process {
-	for range 20 { // a process that forks and ends may be missed once
+	for i := 0; i < 20 && j.Running(); i++ { // a process that forks and ends may be missed once
 		var left []shared.Process
 		for _, p := range j.group.Members() {
 			left = append(left, shared.Process{PID: p.PID, Command: p.Command})

@@ -48,9 +48,10 @@
 //
 // # Before bash is executed
 //
-// The function fork runs on a goroutine of its own. Something that wraps or
-// restricts bash before it is executed goes there: the goroutine may lock its
-// thread and restrict that, and the child inherits the restriction.
+// Something that wraps or restricts bash before it is executed goes into the
+// function fork. To restrict the child alone, fork on a goroutine of its own that
+// locks its thread: the child inherits the restriction, and the thread ends with the
+// goroutine.
 //
 // # macOS
 //

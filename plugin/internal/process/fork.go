@@ -14,24 +14,17 @@ type Spec struct {
 	Files []*os.File // stdin, stdout, stderr, and from 3 on whatever else it gets
 }
 
-// fork starts a program that carries a mark, and calls begun with its pid. When
-// a thread ends, its children pass to the main thread, as orphans do; so begun is
-// called on the goroutine that forks, which may lock its thread. One call at a
-// time: the mark is this process's meanwhile.
+// fork starts a program that carries a mark, and calls begun with its pid. One call
+// at a time: the mark is this process's meanwhile.
 func fork(spec Spec, m mark, begun func(pid int)) (err error) {
 	attr := &syscall.ProcAttr{Dir: spec.Dir, Env: spec.Env, Sys: &syscall.SysProcAttr{Setsid: true}}
 	for _, f := range spec.Files {
 		attr.Files = append(attr.Files, f.Fd())
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		var pid int
-		marked(m, func() { pid, err = syscall.ForkExec(spec.Path, spec.Args, attr) })
-		if err == nil {
-			begun(pid)
-		}
-	}()
-	<-done
+	var pid int
+	marked(m, func() { pid, err = syscall.ForkExec(spec.Path, spec.Args, attr) })
+	if err == nil {
+		begun(pid)
+	}
 	return err
 }

@@ -32,7 +32,8 @@ type orders struct {
 type Guardian struct {
 	instance instance
 	pid      int
-	socket   int // non-blocking; at its end of file the guardian begins its work
+	socket   int    // non-blocking; at its end of file the guardian begins its work
+	waiting  string // reports that are not sent yet; guarded by the Table's mu
 }
 
 // StartGuardian starts this program again as the guardian of this process. The
@@ -88,13 +89,27 @@ func socketpair() (here, there int, err error) {
 	return ends[0], ends[1], unix.SetNonblock(ends[0], true)
 }
 
-// tell reports a new child of this process ('+'), or that a child's pid may be
-// another process's from now on ('-'). A guardian that is stopped must not block
-// the plugin: a line that does not fit is dropped, since the mark finds the process
-// anyway.
-func (g *Guardian) tell(sign rune, p info) {
+// begun reports a new child of this process.
+func (g *Guardian) begun(pid int) {
+	p, _ := stat(pid) // its start tells later whether the pid was reused
+	g.tell(fmt.Sprintf("+%d %d\n", pid, p.start))
+}
+
+// ended reports that a child's pid may be another process's from now on. The report
+// waits for the next one: each wakes the guardian.
+func (g *Guardian) ended(pid int) {
 	if g != nil {
-		_, _ = unix.Write(g.socket, fmt.Appendf(nil, "%c%d %d\n", sign, p.pid, p.start))
+		g.waiting += fmt.Sprintf("-%d\n", pid)
+	}
+}
+
+// tell sends the reports that wait, and one more. A guardian that is stopped must not
+// block the plugin: what does not fit is dropped, since the mark finds the process
+// anyway.
+func (g *Guardian) tell(report string) {
+	if g != nil && g.waiting+report != "" {
+		_, _ = unix.Write(g.socket, []byte(g.waiting+report))
+		g.waiting = ""
 	}
 }
 

@@ -70,10 +70,10 @@ func readChildren(lines *bufio.Scanner) map[int]uint64 {
 		var sign rune
 		var pid int
 		var start uint64
-		_, _ = fmt.Sscanf(lines.Text(), "%c%d %d", &sign, &pid, &start)
+		_, _ = fmt.Sscanf(lines.Text(), "%c%d %d", &sign, &pid, &start) // an end has no start
 		if sign == '+' {
 			children[pid] = start
-		} else if children[pid] == start {
+		} else {
 			delete(children, pid)
 		}
 	}

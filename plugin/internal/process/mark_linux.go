@@ -2,8 +2,6 @@ package process
 
 import (
 	"bytes"
-	"fmt"
-	"os"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -31,7 +29,7 @@ func marked(m mark, fork func()) {
 
 // markOf returns a process's mark, 0 if it has none.
 func markOf(pid int) mark {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
+	text, _ := readProc("%d/limits", pid)
 	_, rest, _ := bytes.Cut(text, []byte(markLine))
 	fields := bytes.Fields(rest)
 	if len(fields) == 0 {

@@ -89,14 +89,15 @@ func (g *Group) members() []info {
 
 // releaseLeaderLocked is called when a leader is reaped: nothing else tells of the
 // other members' end.
-func (t *Table) releaseLeaderLocked(p info, g *Group) {
+func (t *Table) releaseLeaderLocked(g *Group) {
 	go func() {
 		for members := g.members(); len(members) > 0; members = g.members() {
 			awaitExit(members[0])
 		}
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.releaseLocked(p, g)
+		t.guardian.ended(g.PID)
+		t.releaseLocked(g)
 	}()
 }
 

@@ -15,43 +15,52 @@ func (t *Table) run() {
 	for {
 		select {
 		case <-t.ends:
-			for t.bury() {
-			}
+			t.bury()
 		case <-t.quit:
 			return
 		}
 	}
 }
 
-// bury reaps the children that have ended, and reports whether there were some.
-func (t *Table) bury() bool {
+// bury reaps the children that have ended.
+func (t *Table) bury() {
 	t.Sweep() // an orphan may have ended before it came
 	t.mu.Lock()
 	children := slices.AppendSeq(slices.Collect(maps.Keys(t.leaders)), maps.Keys(t.orphans))
 	ended := slices.DeleteFunc(children, func(pid int) bool { return !hasEnded(pid) })
 	t.mu.Unlock()
+	if len(ended) == 0 {
+		return
+	}
 	t.Sweep() // adopts their children; only now may they be reaped
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, pid := range ended {
 		t.reapLocked(pid)
 	}
-	return len(ended) > 0
+}
+
+// lookAgain has run look for children that have ended.
+func (t *Table) lookAgain() {
+	select {
+	case t.ends <- syscall.SIGCHLD:
+	default:
+	}
 }
 
 func (t *Table) reapLocked(pid int) {
-	p, _ := stat(pid)
 	status := wait(pid)
 	if g := t.orphans[pid]; g != nil {
 		delete(t.orphans, pid)
-		t.releaseLocked(p, g)
+		t.guardian.ended(pid)
+		t.releaseLocked(g)
 		return
 	}
 	g := t.leaders[pid]
 	delete(t.leaders, pid)
 	g.status = status
 	close(g.exited)
-	t.releaseLeaderLocked(p, g)
+	t.releaseLeaderLocked(g)
 }
 
 // wait reaps a child that has ended.
@@ -67,8 +76,7 @@ func wait(pid int) Status {
 }
 
 // releaseLocked takes note that a group has one child less.
-func (t *Table) releaseLocked(p info, g *Group) {
-	t.guardian.tell('-', p)
+func (t *Table) releaseLocked(g *Group) {
 	if g.children--; g.children == 0 && !isClosed(g.gone) { // strays may come again
 		delete(t.groups, g.mark)
 		close(g.gone)
@@ -86,14 +94,15 @@ func (t *Table) Sweep() {
 			t.adoptLocked(pid)
 		}
 	}
+	t.guardian.tell("")
 }
 
 func (t *Table) adoptLocked(pid int) {
 	g := cmp.Or(t.groups[markOf(pid)], t.strays)
 	t.orphans[pid] = g
 	g.children++
-	p, _ := stat(pid)
-	t.guardian.tell('+', p)
+	t.guardian.begun(pid)
+	t.lookAgain() // it may have ended already
 }
 
 // roots lists the children of this process that belong to g.

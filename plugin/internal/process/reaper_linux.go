@@ -14,7 +14,10 @@ func (g *Group) members() []info { return below(g.table.roots(g)) }
 
 // releaseLeaderLocked is called when a leader is reaped: the other members are
 // orphans, or descend from them.
-func (t *Table) releaseLeaderLocked(p info, g *Group) { t.releaseLocked(p, g) }
+func (t *Table) releaseLeaderLocked(g *Group) {
+	t.guardian.ended(g.PID)
+	t.releaseLocked(g)
+}
 
 // hasEnded reports whether a child has ended that is not reaped.
 func hasEnded(pid int) bool {

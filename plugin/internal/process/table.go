@@ -61,7 +61,7 @@ func (t *Table) Start(spec Spec) (*Group, error) {
 	if err := fork(spec, g.mark, func(pid int) { t.lead(g, pid) }); err != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.releaseLocked(info{}, g)
+		t.releaseLocked(g)
 		return nil, err
 	}
 	return g, nil
@@ -72,11 +72,9 @@ func (t *Table) lead(g *Group, pid int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	g.PID, t.leaders[pid] = pid, g
-	p, _ := stat(pid)
-	t.guardian.tell('+', p)
-	select {
-	case t.ends <- syscall.SIGCHLD: // it may have ended before it was in leaders
-	default:
+	t.guardian.begun(pid)
+	if hasEnded(pid) { // before it was in leaders
+		t.lookAgain()
 	}
 }
 
@@ -94,7 +92,7 @@ func (t *Table) Close() bool {
 	wg.Wait()
 	t.Sweep()
 	t.mu.Lock()
-	t.releaseLocked(info{}, t.strays) // from now on they are gone when the last one is
+	t.releaseLocked(t.strays) // from now on they are gone when the last one is
 	t.mu.Unlock()
 	gone := t.strays.End(syscall.SIGKILL, 0)
 	t.mu.Lock()
