@@ -12,7 +12,7 @@ import (
 	"bashplugin/shared"
 )
 
-// demo shows what the plugin does, each step with real commands and with a
+// demo is a guided tour of the plugin, each step with real commands and with a
 // check that its claim holds.
 func demo(args []string) (int, error) {
 	set, launch := newFlagSet("demo")
@@ -58,11 +58,11 @@ func (t *tour) steps() []step {
 		{"A flood: the end on screen, exact counts, everything in a log", `seq 1 2000000`, t.flood},
 		{"A command that takes longer than its timeout goes on as a job: wait for a line, then kill it",
 			`echo starting; sleep 0.5; echo listening on :8080; sleep 1000`, t.detach},
-		{"A command that leaves something behind returns at once, and says what", `setsid sleep 1000 & echo done`, t.leftover},
+		{"A command that leaves a process behind returns at once, and lists the process", `setsid sleep 1000 & echo done`, t.leftover},
 		{"A cancelled call ends the whole tree and returns the output so far", `echo working; sleep 1000 | sleep 1000`, t.cancel},
 	}
 	if os.Getenv(shared.ReattachName) != "" {
-		fmt.Printf("The plugin's crash is left out: %s names one that somebody is debugging.\n", shared.ReattachName)
+		fmt.Printf("The plugin's crash is left out: %s names one under a debugger.\n", shared.ReattachName)
 		return steps
 	}
 	return append(steps, step{"The plugin is killed in mid-command: the host goes on with a fresh one", `kill -9 $PPID; sleep 1000`, t.crash})
@@ -83,7 +83,7 @@ func (t *tour) detach(command string) {
 	t.want(r.Status == shared.StatusRunning && r.Stdout.Content == "starting\n", "a running job", r)
 	fmt.Printf("   check %d, waiting for \"listening\"\n", r.PID)
 	c := t.show(t.bash.Check(t.ctx, shared.CheckRequest{PID: r.PID, Wait: time.Minute, WaitFor: "listening on"}))
-	t.want(c.Stdout.Content == "listening on :8080\n", "only what is new", c.Stdout.Content)
+	t.want(c.Stdout.Content == "listening on :8080\n", "only the new output", c.Stdout.Content)
 	t.kill(r.PID, r.PID)
 }
 

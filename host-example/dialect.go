@@ -29,7 +29,7 @@ func (s *shell) chooseDialect(_ context.Context, args string) error {
 	return nil
 }
 
-// movable is a Bash whose commands start where :cd says.
+// movable is a Bash whose commands start in the directory that :cd set.
 type movable struct {
 	shared.Bash
 	shell *shell
@@ -47,8 +47,8 @@ func (s *shell) callBash(ctx context.Context, command string) error {
 	return s.call(ctx, "bash "+string(args))
 }
 
-// call prints what the model would get. Ctrl-C cancels the call; the dialect's
-// own tools are the way to the background.
+// call prints the answer that the model would get. Ctrl-C cancels the call; Ctrl-Z
+// does nothing, because a dialect has its own way to the background.
 func (s *shell) call(ctx context.Context, args string) error {
 	if s.tools == nil {
 		return errors.New("choose a dialect first: :dialect lists them")
@@ -63,7 +63,7 @@ func (s *shell) call(ctx context.Context, args string) error {
 	s.exitCode = 0
 	if a.IsError {
 		s.exitCode = 1
-		fmt.Fprintln(os.Stderr, "[the model is told that this is an error]")
+		fmt.Fprintln(os.Stderr, "[for the model this is an error]")
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ type directive struct {
 	run               func(s *shell, ctx context.Context, args string) error
 }
 
-// ofJob makes a directive of a function for one job.
+// ofJob makes a directive from a function for one job.
 func ofJob(run func(s *shell, ctx context.Context, pid int, rest string) error) func(*shell, context.Context, string) error {
 	return func(s *shell, ctx context.Context, args string) error {
 		number, rest, _ := strings.Cut(args, " ")
@@ -32,20 +32,20 @@ func ofJob(run func(s *shell, ctx context.Context, pid int, rest string) error) 
 
 func directives() []directive {
 	return []directive{
-		{":jobs", "", "list the jobs: what goes on in the background, and what has ended there", (*shell).jobs},
-		{":check", "PID", "a job's state, and its output since the last look", ofJob((*shell).check)},
+		{":jobs", "", "list the jobs that run in the background, or have ended there", (*shell).jobs},
+		{":check", "PID", "show a job's state, and its output since the last :check or :wait", ofJob((*shell).check)},
 		{":wait", "PID [REGEXP]", "wait until a job's output matches, or bash has ended; Ctrl-C stops the waiting", ofJob((*shell).wait)},
 		{":kill", "PID|all", "end a job and all it started", (*shell).killJobs},
-		{":cd", "[DIR]", "show or choose where commands start; each has a fresh bash, so that cd does not last", (*shell).cd},
-		{":dialect", "[NAME|off]", "show or choose a dialect: commands become calls of its tools, and you see what a model would", (*shell).chooseDialect},
+		{":cd", "[DIR]", "show or set the directory where commands start; a cd in a command lasts for that command only", (*shell).cd},
+		{":dialect", "[NAME|off]", "choose a dialect: commands become calls of its tools, and you see the answers that a model gets", (*shell).chooseDialect},
 		{":call", "TOOL JSON", "with a dialect, call any of its tools", (*shell).call},
 		{":help", "", "this list", (*shell).help},
-		{":quit", "", "leave, as Ctrl-D does; jobs end with the session", func(*shell, context.Context, string) error { return errQuit }},
+		{":quit", "", "leave, as Ctrl-D does; this ends all jobs", func(*shell, context.Context, string) error { return errQuit }},
 	}
 }
 
-// isDirective reports whether a line is for the repl. A colon alone is a command
-// of bash.
+// isDirective reports whether a line is for the repl. A colon alone is a bash
+// command.
 func isDirective(line string) bool {
 	return len(line) > 1 && line[0] == ':' && !strings.ContainsRune(" \t\n;&|<>()", rune(line[1]))
 }

@@ -16,7 +16,7 @@ import (
 	"bashplugin/shared"
 )
 
-// parse parses the arguments of a subcommand. If help is asked for, it goes to
+// parse parses the arguments of a subcommand. With -help it prints the flags on
 // stdout.
 func parse(set *flag.FlagSet, args []string) error {
 	set.SetOutput(io.Discard)
@@ -43,14 +43,14 @@ type launchFlags struct {
 func newFlagSet(name string) (*flag.FlagSet, *launchFlags) {
 	set, f := flag.NewFlagSet(name, flag.ContinueOnError), new(launchFlags)
 	set.StringVar(&f.plugin, "plugin", "", "path of the plugin (default bash-plugin beside this program)")
-	set.StringVar(&f.dir, "dir", "", "directory that commands run in (default the working directory)")
+	set.StringVar(&f.dir, "dir", "", "directory where commands run (default the working directory)")
 	set.DurationVar(&f.startTimeout, "start-timeout", shared.DefaultStartTimeout, "how long the plugin may take to get ready")
 	set.StringVar(&f.logLevel, "log-level", cmp.Or(os.Getenv("BASH_PLUGIN_LOG_LEVEL"), "off"), "log of host and plugin on stderr: trace, debug, info, warn, error or off")
 	return set, f
 }
 
-// with calls do with a loaded plugin, and closes it. A signal ends do's context;
-// then the exit code is that of a shell.
+// with loads the plugin, calls do, and closes the plugin. A signal ends do's context;
+// then the exit code is 128 plus the signal, as in a shell.
 func (f *launchFlags) with(do func(context.Context, *shared.Client) (exitCode int, err error)) (int, error) {
 	ctx, stop := interruptible()
 	defer stop()
@@ -70,7 +70,7 @@ func (f *launchFlags) with(do func(context.Context, *shared.Client) (exitCode in
 	return code, nil
 }
 
-// launch makes dir absolute.
+// launch loads the plugin. It also makes dir absolute, for later use.
 func (f *launchFlags) launch(ctx context.Context) (*shared.Client, error) {
 	program, err := os.Executable()
 	if err != nil {

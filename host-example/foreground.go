@@ -11,7 +11,7 @@ import (
 	"bashplugin/shared"
 )
 
-// execute runs a command as a job, which can go on in the background, and waits
+// execute runs a command as a job, so that it can go on in the background, and waits
 // for its end.
 func (s *shell) execute(ctx context.Context, command string) error {
 	stdout, stderr := &liveCopy{to: os.Stdout}, &liveCopy{to: os.Stderr}
@@ -22,9 +22,9 @@ func (s *shell) execute(ctx context.Context, command string) error {
 	var pressed os.Signal
 	result, err := s.attend(ctx, start, func(key os.Signal, stop func()) {
 		pressed = key
-		time.AfterFunc(time.Second/2, func() { onInterrupt(key, stop) }) // another implementation may ignore the mode
+		time.AfterFunc(time.Second/2, func() { onInterrupt(key, stop) }) // another implementation of the contract may ignore the mode
 	})
-	if errors.Is(err, shared.ErrInvalid) { // or refuse it, or refuse to merge
+	if errors.Is(err, shared.ErrInvalid) { // another implementation may refuse the mode, or to merge
 		req.Mode, req.Merge, req.Timeout = "", false, forever
 		result, err = s.attend(ctx, start, onInterrupt)
 	} else if err == nil && result.Status == shared.StatusRunning {
@@ -43,11 +43,11 @@ func (s *shell) execute(ctx context.Context, command string) error {
 	return nil
 }
 
-// lastWords is how long a command that is over may go on to show what it has
-// written. The log has the rest of a flood.
+// lastWords is how long the repl goes on showing the output of a command that has
+// ended. The log has the rest.
 const lastWords = time.Second
 
-// onInterrupt is for a call that Ctrl-C ends.
+// onInterrupt ends a call at Ctrl-C and ignores Ctrl-Z.
 func onInterrupt(key os.Signal, stop func()) {
 	if key == os.Interrupt {
 		stop()
@@ -73,13 +73,13 @@ func (s *shell) await(ctx context.Context, pid int, pressed os.Signal) (*shared.
 	return s.attend(ctx, func(ctx context.Context) (*shared.Result, error) {
 		return s.client.Kill(ctx, shared.KillRequest{PID: pid, Signal: syscall.SIGINT})
 	}, func(key os.Signal, _ func()) {
-		if key == os.Interrupt { // the first call has the outcome
+		if key == os.Interrupt { // the call above returns the outcome
 			go func() { _, _ = s.client.Kill(ctx, shared.KillRequest{PID: pid, Signal: syscall.SIGKILL}) }()
 		}
 	})
 }
 
-// finish says how a command ended, and forgets it unless something goes on.
+// finish says how a command ended, and forgets it unless some of it still runs.
 func (s *shell) finish(ctx context.Context, r *shared.Result) {
 	if r.Status == shared.StatusRunning {
 		fmt.Fprintf(os.Stderr, "[job %d goes on in the background; see :check, :wait and :kill]\n", r.PID)
@@ -92,7 +92,7 @@ func (s *shell) finish(ctx context.Context, r *shared.Result) {
 	for _, p := range r.Leftover {
 		fmt.Fprintf(os.Stderr, "[left running, as job %d: %d %s]\n", r.PID, p.PID, oneLine(p.Command))
 	}
-	if len(r.Leftover) == 0 { // ErrNotFound: it is forgotten, or never was a job
+	if len(r.Leftover) == 0 { // Kill makes the plugin forget it; ErrNotFound means that it has, or never was a job
 		_, _ = s.client.Kill(ctx, shared.KillRequest{PID: r.PID})
 	}
 }

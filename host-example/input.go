@@ -16,10 +16,10 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// input is where a repl's commands come from. There is line editing only if
-// stdin and stdout are a terminal.
+// input reads the repl's commands. It has line editing only if stdin and stdout are
+// a terminal.
 type input struct {
-	editor *readline.Instance // nil: there is none
+	editor *readline.Instance // nil: commands come from pipe
 	pipe   *bufio.Reader
 }
 
@@ -27,7 +27,7 @@ func openInput() (*input, error) {
 	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) || os.Getenv("TERM") == "dumb" {
 		return &input{pipe: bufio.NewReader(os.Stdin)}, nil
 	}
-	history := "" // lines are kept over sessions
+	history := "" // the file that keeps lines for the next run; "": none
 	if dir, err := os.UserConfigDir(); err == nil && os.MkdirAll(filepath.Join(dir, "bashplugin"), 0o700) == nil {
 		history = filepath.Join(dir, "bashplugin", "history")
 	}
@@ -35,19 +35,19 @@ func openInput() (*input, error) {
 	editor, err := readline.NewFromConfig(&readline.Config{
 		HistoryFile:         history,
 		HistoryLimit:        1000,
-		FuncFilterInputRune: func(r rune) (rune, bool) { return r, r != readline.CharCtrlZ }, // nothing runs that it could stop
+		FuncFilterInputRune: func(r rune) (rune, bool) { return r, r != readline.CharCtrlZ }, // at the prompt there is nothing to stop
 		Stdin:               t,
 		Stdout:              t,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot set up the terminal: %w", err)
 	}
-	_ = os.Chmod(history, 0o600) // the editor has made it
+	_ = os.Chmod(history, 0o600) // the editor has created the file
 	return &input{editor: editor}, nil
 }
 
-// command reads a line, or as many as bash would read, as for a here-document
-// or an open quote. A command that a person gives up is "".
+// command reads a line, or as many lines as bash would read, for example for a
+// here-document or an open quote. It returns "" if a person gives the command up.
 func (in *input) command(ctx context.Context, prompt string) (string, error) {
 	text, err := in.line(ctx, prompt)
 	for err == nil && !isDirective(strings.TrimSpace(text)) && isIncomplete(text) {
@@ -68,8 +68,8 @@ func (in *input) command(ctx context.Context, prompt string) (string, error) {
 	return text, err
 }
 
-// line returns early when ctx ends. The read goes on then: it cannot be called
-// back.
+// line reads one line. It returns early if ctx ends; the read cannot be cancelled
+// and goes on.
 func (in *input) line(ctx context.Context, prompt string) (string, error) {
 	var line string
 	var err error
@@ -94,19 +94,19 @@ func (in *input) line(ctx context.Context, prompt string) (string, error) {
 // isIncomplete reports whether bash would read on.
 func isIncomplete(text string) bool {
 	if rest := strings.TrimRight(text, `\`); (len(text)-len(rest))%2 == 1 && isOpen(text[:len(text)-1]+"'") {
-		return true // it ends in a backslash that is not in a comment: there a quote would mean nothing
+		return true // it ends in a backslash, not in a comment: in a comment the quote would not open anything
 	}
 	return isOpen(text)
 }
 
 func isOpen(text string) bool {
 	_, err := syntax.NewParser().Parse(strings.NewReader(text+"\n"), "")
-	return syntax.IsIncomplete(err) || err != nil && strings.Contains(err.Error(), "unclosed here-document") // a quoted one is not told
+	return syntax.IsIncomplete(err) || err != nil && strings.Contains(err.Error(), "unclosed here-document") // IsIncomplete misses a quoted one
 }
 
-// terminal is stdin and stdout for the editor, which asks before each prompt
-// where the cursor is. Some terminals never answer. So terminal makes sure that
-// it is in the first column, below a line without an end, and answers itself.
+// terminal is stdin and stdout for the editor, which asks the terminal before each
+// prompt where the cursor is. Some terminals never answer. So this type moves the
+// cursor to the first column, of the next line if need be, and answers itself.
 type terminal struct{ asked atomic.Bool }
 
 func (t *terminal) Write(p []byte) (int, error) {

@@ -14,10 +14,10 @@ import (
 // liveCopy is the live writer of one stream of a command.
 type liveCopy struct {
 	to    io.Writer
-	shut  atomic.Bool           // nothing more is let through
-	bytes atomic.Int64          // that have come
-	busy  atomic.Bool           // a write is under way
-	err   atomic.Pointer[error] // of the write that failed
+	shut  atomic.Bool           // refuses more bytes
+	bytes atomic.Int64          // how many have come
+	busy  atomic.Bool           // a Write is under way
+	err   atomic.Pointer[error] // from the Write that failed
 }
 
 // Write implements io.Writer. An error ends the live copy.
@@ -36,12 +36,12 @@ func (c *liveCopy) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// quiet is how long the live copy of a job is silent when it is over. The
-// contract has no sign for its end.
+// quiet is the silence after which the live copy of a job counts as complete. The
+// contract has no signal for its end.
 const quiet = 200 * time.Millisecond
 
-// settle waits until the copy has as many bytes as the text has, which are all
-// of plain text, or until nothing has come for a while.
+// settle waits until the copy has as many bytes as the sanitized text, which for
+// plain text are all, or until nothing has come for a while.
 func (c *liveCopy) settle(ctx context.Context, out shared.Output) {
 	for idle := 0; idle < 100 && ctx.Err() == nil && (c.busy.Load() || c.bytes.Load() != out.TotalBytes); idle++ {
 		before := c.bytes.Load()
@@ -52,8 +52,8 @@ func (c *liveCopy) settle(ctx context.Context, out shared.Output) {
 	}
 }
 
-// complete shows the Result's own text if the plugin writes no live copy, and
-// says where the text is if bytes were skipped.
+// complete shows the text of the Result if the plugin wrote no live copy, and says
+// where the whole text is if the copy skipped bytes.
 func (c *liveCopy) complete(out shared.Output) {
 	if c.bytes.Load() == 0 {
 		show(c, out, "")
@@ -63,8 +63,8 @@ func (c *liveCopy) complete(out shared.Output) {
 	}
 }
 
-// oneStream reports whether stdout and stderr go to the same place, as with a
-// terminal. If the command merges them, they keep their order.
+// oneStream reports whether stdout and stderr are the same file, as with a
+// terminal. Only a merged command keeps the order of their lines then.
 func oneStream() bool {
 	out, _ := os.Stdout.Stat()
 	other, _ := os.Stderr.Stat()

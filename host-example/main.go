@@ -1,5 +1,5 @@
-// Host-example is a small, complete host of the bash plugin: it runs commands
-// through it, and shows how a host uses the contract.
+// Host-example is a small, complete host of the bash plugin. It runs commands
+// through the plugin and shows how a host uses the contract.
 package main
 
 import (
@@ -27,7 +27,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"run", "[flags] [--] COMMAND", "run one command and exit with its exit code; Ctrl-C ends all it started", run},
-		{"repl", "[flags]", "a prompt: each line is a command for a fresh bash; :help lists what else there is", repl},
+		{"repl", "[flags]", "a prompt: each line is a command for a fresh bash; :help lists the rest", repl},
 		{"tools", "[flags]", "print the definitions of a dialect's tools for a model API", printTools},
 		{"mcp", "[flags]", "serve a dialect's tools to an MCP client on stdin and stdout", serveMCP},
 		{"demo", "[flags]", "a guided tour; each step fails loudly if its claim does not hold", demo},
@@ -72,7 +72,7 @@ func dispatch(args []string) int {
 	return usageError
 }
 
-// usage prints how the subcommands are called, or one of them.
+// usage prints how to call the subcommands, or only one of them.
 func usage(w io.Writer, only string) {
 	fmt.Fprint(w, "host-example runs bash commands through the bash plugin.\n\n")
 	for _, c := range commands() {
@@ -83,7 +83,7 @@ func usage(w io.Writer, only string) {
 	fmt.Fprint(w, "\n  host-example COMMAND -help lists a command's flags, host-example -version prints the version.\n\n")
 }
 
-// version is that of the build.
+// version returns the version of the build.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version
@@ -91,7 +91,7 @@ func version() string {
 	return "devel"
 }
 
-// stopped is why a context of this program ended: a signal.
+// stopped is the cause of a context that a signal ended.
 type stopped syscall.Signal
 
 func (s stopped) Error() string { return "stopped by " + syscall.Signal(s).String() }
@@ -114,8 +114,8 @@ func interruptible() (ctx context.Context, stop func()) {
 	return ctx, func() { cancel(nil) }
 }
 
-// plain words an error for a person at a shell: it names the flag that is to
-// blame.
+// plain words an error for a person at a shell: it names the flag that has to
+// change.
 func plain(err error) string {
 	var e *shared.Error
 	if errors.As(err, &e) {

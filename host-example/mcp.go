@@ -27,7 +27,7 @@ func serveMCP(args []string) (int, error) {
 	if err := parse(set, args); err != nil {
 		return usageError, err
 	}
-	signal.Ignore(syscall.SIGPIPE) // a client that is gone ends the connection
+	signal.Ignore(syscall.SIGPIPE) // if the client is gone, writing fails and the connection ends
 	return launch.with(func(ctx context.Context, client *shared.Client) (int, error) {
 		tools, err := tool.New(tool.Dialect(*dialect), client, tool.Options{Dir: launch.dir})
 		if err != nil {
@@ -68,7 +68,7 @@ func newMCPServer(tools *tool.Toolset) *mcp.Server {
 func callTool(ctx context.Context, tools *tool.Toolset, req *mcp.CallToolRequest) *mcp.CallToolResult {
 	call := tool.Call{Name: req.Params.Name, Arguments: req.Params.Arguments}
 	if len(call.Arguments) == 0 {
-		call.Arguments = json.RawMessage("{}") // the protocol lets a client leave them out
+		call.Arguments = json.RawMessage("{}") // a client may leave them out
 	}
 	var sending sync.WaitGroup
 	done := make(chan struct{})
@@ -108,11 +108,11 @@ func serve(ctx context.Context, server *mcp.Server) error {
 	return nil
 }
 
-// lateEnd reports the end of stdin half a second late. The SDK drops what is not
-// answered then, so that "printf '…' | host-example mcp" would print nothing.
+// lateEnd reports the end of stdin half a second late. At the end the SDK drops the
+// calls under way, so that "printf '…' | host-example mcp" would print nothing.
 type lateEnd struct {
 	*os.File
-	ended chan struct{} // closed then
+	ended chan struct{} // closed when Read reports the end
 }
 
 // Read implements io.Reader.
@@ -127,17 +127,17 @@ func (l lateEnd) Read(p []byte) (int, error) {
 
 const (
 	progressInterval = 100 * time.Millisecond // between two notifications
-	maxProgress      = 8 << 10                // bytes of output in one; of more the end is sent
+	maxProgress      = 8 << 10                // bytes of output in one; if there are more, the last ones
 
-	// heartbeat is how often something is sent while there is no output. Many
+	// heartbeat is the time between notifications while there is no output. Many
 	// clients give a call up after a minute of silence.
 	heartbeat = 5 * time.Second
 )
 
-// progress is a live writer that sends its input as notifications.
+// progress is a live writer that sends the output as notifications.
 type progress struct {
 	mu      sync.Mutex // guards pending
-	pending []byte     // not sent yet: the last maxProgress of it
+	pending []byte     // output that is not sent yet, at most the last maxProgress bytes
 }
 
 // Write implements io.Writer.
@@ -169,7 +169,7 @@ func (p *progress) run(done <-chan struct{}, send func(text string, value int)) 
 	}
 }
 
-// take returns what is pending as text, but for a rune that has not come whole.
+// take returns the pending output as text, except an incomplete rune at its end.
 func (p *progress) take() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"bashplugin/shared"
 )
 
-// notice says how to deal with a command that goes on as a job, and what this
-// program does about it.
+// notice tells a person at a shell that a command goes on as a job, how to reach the
+// job, and in next what this program does now.
 func notice(r *shared.Result, next string) {
 	follow := "tail -f"
 	for _, out := range []shared.Output{r.Stdout, r.Stderr} {
@@ -32,8 +32,8 @@ func notice(r *shared.Result, next string) {
 `, r.Duration.Round(time.Millisecond), r.PID, next, follow, r.PID, r.PID)
 }
 
-// show prints what a Result shows of a stream, and says where the rest is. end
-// ends the last line if nothing else does.
+// show prints a stream of a Result, and says where the rest is. It adds end unless
+// the stream ends in it.
 func show(to io.Writer, out shared.Output, end string) {
 	if out.Content == "" {
 		return
@@ -47,7 +47,7 @@ func show(to io.Writer, out shared.Output, end string) {
 	}
 }
 
-// whereWhole says where all of an output is, or why it is nowhere.
+// whereWhole says which file has the whole output, or why none has.
 func whereWhole(out shared.Output) string {
 	switch {
 	case out.Path == "":
@@ -58,7 +58,7 @@ func whereWhole(out shared.Output) string {
 	return "the whole output as text: " + quote(out.Path)
 }
 
-// outcome says in short how a command ended, or that it runs.
+// outcome says briefly how a command ended, or that it runs.
 func outcome(r *shared.Result) string {
 	text := string(r.Status)
 	if r.Cause != "" && r.Cause != shared.CauseKill {
@@ -73,7 +73,7 @@ func outcome(r *shared.Result) string {
 	return text + ", " + r.Duration.Round(time.Millisecond).String()
 }
 
-// oneLine makes a command fit into a line, without what cannot be seen.
+// oneLine fits a command into a line: shortened, without unprintable characters.
 func oneLine(command string) string {
 	words := strings.FieldsFunc(command, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) })
 	text := []rune(strings.Join(words, " "))
@@ -83,13 +83,13 @@ func oneLine(command string) string {
 	return string(text)
 }
 
-// quote writes a path for a shell.
+// quote quotes a path for a shell.
 func quote(path string) string {
 	quoted, _ := syntax.Quote(path, syntax.LangBash) // fails for NUL bytes only
 	return quoted
 }
 
-// list writes names for reading.
+// list joins names with commas.
 func list[T ~string](names []T) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(names), "[]"), " ", ", ")
 }

@@ -14,8 +14,8 @@ import (
 	"bashplugin/shared/tool"
 )
 
-// repl is a prompt for people, or takes its commands from a pipe. It exits as
-// the last command did.
+// repl runs commands from a prompt, or from a pipe. Its exit code is that of the
+// last command.
 func repl(args []string) (int, error) {
 	set, launch := newFlagSet("repl")
 	if err := parse(set, args); err != nil {
@@ -27,7 +27,7 @@ func repl(args []string) (int, error) {
 			return 1, err
 		}
 		s := &shell{client: client, in: in, keys: make(chan os.Signal, 1), dir: launch.dir, prompt: plainPrompt}
-		signal.Reset(os.Interrupt) // it ends commands from now on
+		signal.Reset(os.Interrupt) // from now on Ctrl-C ends commands, not this program
 		signal.Notify(s.keys, os.Interrupt, syscall.SIGTSTP)
 		err = s.loop(ctx)
 		if in.editor != nil {
@@ -37,15 +37,15 @@ func repl(args []string) (int, error) {
 	})
 }
 
-// shell is the session of a repl. One goroutine uses it.
+// shell is the state of a repl. Only one goroutine uses it.
 type shell struct {
 	client   *shared.Client
 	in       *input
 	keys     chan os.Signal // Ctrl-C and Ctrl-Z
-	dir      string         // of commands
+	dir      string         // where commands start
 	exitCode int            // of the last command
 	prompt   string
-	tools    *tool.Toolset // of the dialect that commands go through; nil: none
+	tools    *tool.Toolset // the dialect that commands go through; nil: none
 }
 
 const plainPrompt = "bash> "
@@ -55,7 +55,7 @@ var errQuit = errors.New("quit")
 // loop runs command after command until the input's end or :quit.
 func (s *shell) loop(ctx context.Context) error {
 	if s.in.editor != nil {
-		fmt.Printf("Commands run in the plugin (process %d). :help lists what else there is; Ctrl-D leaves.\n", s.client.PluginPID())
+		fmt.Printf("Commands run in the plugin (process %d). :help lists the rest; Ctrl-D leaves.\n", s.client.PluginPID())
 	}
 	for {
 		text, err := s.in.command(ctx, s.prompt)
@@ -66,7 +66,7 @@ func (s *shell) loop(ctx context.Context) error {
 			return fmt.Errorf("cannot read the commands: %w", err)
 		}
 		if len(s.keys) > 0 {
-			<-s.keys // of a time when nothing ran
+			<-s.keys // a key that was pressed when nothing ran
 		}
 		err = s.handle(ctx, text)
 		if errors.Is(err, errQuit) {
@@ -108,7 +108,7 @@ func (s *shell) attend(ctx context.Context, call func(context.Context) (*shared.
 			return result, err
 		case key := <-s.keys:
 			if s.in.editor != nil {
-				fmt.Println() // after the ^C that it shows
+				fmt.Println() // the terminal has echoed ^C
 			}
 			press(key, stop)
 		}

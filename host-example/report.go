@@ -60,8 +60,7 @@ func newReport(a tool.Answer) report {
 	return out
 }
 
-// newReportStream returns nil for a stream that nothing was written to, and has
-// no log yet.
+// newReportStream returns nil for a stream without output and without a log.
 func newReportStream(o shared.Output) *reportStream {
 	if o.TotalBytes == 0 && o.Path == "" && o.PathError == "" {
 		return nil

@@ -13,14 +13,14 @@ import (
 	"bashplugin/shared"
 )
 
-// run runs one command and exits as it does.
+// run runs one command and returns its exit code.
 func run(args []string) (int, error) {
 	set, launch := newFlagSet("run")
 	var req shared.ExecuteRequest
-	asJSON := set.Bool("json", false, "print the whole Result as JSON, at the command's end, instead of the output")
+	asJSON := set.Bool("json", false, "print the whole Result as JSON, when the command has ended, instead of the output")
 	set.StringVar((*string)(&req.Mode), "mode", string(shared.ModeDetach), "what happens at the timeout: "+list(shared.Modes()))
-	set.DurationVar(&req.Timeout, "timeout", 0, fmt.Sprintf("when that happens (default never; with -mode terminate or auto after %v)", shared.DefaultTimeout))
-	set.BoolVar(&req.Merge, "merge", false, "merge stderr into stdout (without -json, streams that go to one place are merged anyway)")
+	set.DurationVar(&req.Timeout, "timeout", 0, fmt.Sprintf("how long to wait until -mode applies (default no limit; with -mode terminate or auto %v)", shared.DefaultTimeout))
+	set.BoolVar(&req.Merge, "merge", false, "merge stderr into stdout (without -json, this is the default if both are the same file)")
 	if err := parse(set, args); err != nil {
 		return usageError, err
 	}
@@ -40,12 +40,12 @@ func run(args []string) (int, error) {
 	})
 }
 
-// forever is longer than anybody waits.
+// forever is a timeout that is never reached.
 const forever = 10000 * time.Hour
 
-// start runs a command until it ends, as a job too, and returns its exit code. It
-// copies the output as it comes or prints the Result, and ends what the command
-// left running.
+// start runs a command until it ends, even if it becomes a job, and returns its exit
+// code. It copies the output live or prints the Result, and ends the processes that
+// the command left running.
 func start(ctx context.Context, client *shared.Client, req shared.ExecuteRequest, asJSON bool) (int, error) {
 	stdout, stderr := &liveCopy{to: os.Stdout}, &liveCopy{to: os.Stderr}
 	next, merged := "the Result comes at its end", false
@@ -66,15 +66,15 @@ func start(ctx context.Context, client *shared.Client, req shared.ExecuteRequest
 	if err != nil {
 		return 1, err
 	}
-	if len(result.Leftover) > 0 { // if this fails, Close ends it
+	if len(result.Leftover) > 0 { // if this fails, Close ends them
 		_, _ = client.Kill(context.WithoutCancel(ctx), shared.KillRequest{PID: result.PID, Grace: time.Second / 2})
 	}
 	if asJSON {
 		encoder := json.NewEncoder(stdout)
 		encoder.SetIndent("", "  ")
-		_ = encoder.Encode(result) // stdout has the error
+		_ = encoder.Encode(result) // stdout.err has the error
 	} else {
-		if detached || len(result.Leftover) > 0 { // else Execute has waited for all of it
+		if detached || len(result.Leftover) > 0 { // otherwise Execute has waited for the live copy
 			stdout.settle(ctx, result.Stdout)
 			stderr.settle(ctx, result.Stderr)
 		}
@@ -82,12 +82,12 @@ func start(ctx context.Context, client *shared.Client, req shared.ExecuteRequest
 		stderr.complete(result.Stderr)
 	}
 	for _, p := range result.Leftover {
-		fmt.Fprintf(os.Stderr, "[the command left this running, it ends with this program: %d %s]\n", p.PID, oneLine(p.Command))
+		fmt.Fprintf(os.Stderr, "[left running by the command, and ended with this program: %d %s]\n", p.PID, oneLine(p.Command))
 	}
 	if result.Cause == shared.CauseTimeout {
 		fmt.Fprintf(os.Stderr, "[killed at the timeout, after %v]\n", result.Duration.Round(time.Millisecond))
 	}
-	if !asJSON && !detached && result.Stdout.LiveSkipped+result.Stderr.LiveSkipped == 0 { // nobody knows of the logs
+	if !asJSON && !detached && result.Stdout.LiveSkipped+result.Stderr.LiveSkipped == 0 { // no message has named the logs
 		_ = os.Remove(result.Stdout.Path)
 		_ = os.Remove(result.Stderr.Path)
 	}

@@ -15,11 +15,11 @@ import (
 func printTools(args []string) (int, error) {
 	set := flag.NewFlagSet("tools", flag.ContinueOnError)
 	dialect := set.String("dialect", string(tool.BashID), "set of tools: "+list(tool.Dialects()))
-	dir := set.String("dir", "", "directory that a description may name (default the working directory)")
+	dir := set.String("dir", "", "directory that the tools' descriptions may name (default the working directory)")
 	if err := parse(set, args); err != nil {
 		return usageError, err
 	}
-	absolute, _ := filepath.Abs(*dir) // if the working directory is gone, none is named
+	absolute, _ := filepath.Abs(*dir) // "" if the working directory is gone: then no description names one
 	tools, err := tool.New(tool.Dialect(*dialect), nil, tool.Options{Dir: absolute})
 	if err != nil {
 		return usageError, err

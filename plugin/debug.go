@@ -16,15 +16,15 @@ import (
 	"bashplugin/shared"
 )
 
-// serveDebug serves until a signal ends it, whatever hosts come and go, and prints
-// what a host needs to find it.
+// serveDebug serves any number of hosts until a signal ends it. It prints the
+// variable that makes a host connect to it.
 func serveDebug(f *flags) error {
 	surviveBrokenPipes()
 	closeInherited()
 	s := &service{hostGone: make(chan struct{})}
 	s.log = hclog.New(&hclog.LoggerOptions{Name: "bash-plugin", Level: hclog.LevelFromString(f.logLevel), Output: os.Stderr})
 	log.SetFlags(0)
-	log.SetOutput(s.log.StandardWriter(&hclog.StandardLoggerOptions{InferLevels: true})) // of go-plugin's own lines
+	log.SetOutput(s.log.StandardWriter(&hclog.StandardLoggerOptions{InferLevels: true})) // go-plugin uses package log, too
 	err := s.open(f, 0)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bash-plugin:", err)
@@ -38,7 +38,7 @@ func serveDebug(f *flags) error {
 		err := announce(<-where)
 		announced <- err
 		if err != nil {
-			stop() // nobody could find it
+			stop() // no host could find it
 		}
 	}()
 	plugin.Serve(&plugin.ServeConfig{

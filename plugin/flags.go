@@ -48,14 +48,14 @@ Flags, which a host sets:
 func flagSet(f *flags) *flag.FlagSet {
 	set := flag.NewFlagSet("bash-plugin", flag.ContinueOnError)
 	set.SetOutput(io.Discard)
-	set.StringVar(&f.dir, "dir", "", "directory that commands run in (default the working directory)")
-	set.StringVar(&f.dropEnv, "drop-env", "", "variables that commands do not get: names or globs, separated by commas")
+	set.StringVar(&f.dir, "dir", "", "directory where commands run (default the working directory)")
+	set.StringVar(&f.dropEnv, "drop-env", "", "environment variables that commands do not get: names or globs, separated by commas")
 	set.StringVar(&f.logs.Dir, "log-dir", "", "folder for the logs of long output (default "+output.DefaultLogDir()+")")
 	set.Int64Var(&f.logs.MaxBytes, "max-log-bytes", 0, fmt.Sprintf("largest log of one stream (default %d)", output.DefaultMaxLogBytes))
 	set.Int64Var(&f.logs.MaxSessionBytes, "max-session-log-bytes", 0, fmt.Sprintf("largest sum of the logs of one session (default %d)", int64(output.DefaultMaxSessionBytes)))
-	set.DurationVar(&f.logs.Retention, "log-retention", 0, fmt.Sprintf("how long logs outlive the session; negative: they go with it (default %v)", output.DefaultRetention))
+	set.DurationVar(&f.logs.Retention, "log-retention", 0, fmt.Sprintf("how long logs are kept after the session; negative: they are removed at its end (default %v)", output.DefaultRetention))
 	set.StringVar(&f.logLevel, "log-level", "", "trace, debug, info, warn, error or off (default $BASH_PLUGIN_LOG_LEVEL, else info)")
-	set.BoolVar(&f.debug, "debug", false, "serve until stopped, for a debugger, and print how a host connects")
+	set.BoolVar(&f.debug, "debug", false, "serve until stopped, for use with a debugger, and print how a host connects")
 	set.BoolVar(&f.version, "version", false, "print the version and exit")
 	return set
 }
@@ -95,10 +95,10 @@ func parseFlags(args []string) (*flags, error) {
 	return f, nil
 }
 
-// logLevelName is the environment variable for where -log-level is not given.
+// logLevelName is the environment variable that stands in for -log-level.
 const logLevelName = "BASH_PLUGIN_LOG_LEVEL"
 
-// globs returns -drop-env's parts.
+// globs returns the entries of -drop-env.
 func (f *flags) globs() []string {
 	return strings.FieldsFunc(f.dropEnv, func(r rune) bool { return r == ',' })
 }

@@ -16,14 +16,14 @@ import (
 // folderPrefix begins the name of a socket's folder; the process's pid follows.
 const folderPrefix = "bash-plugin-run-"
 
-// maxFolder is how long the path of a socket's folder may be: the system takes
-// about 100 bytes for the socket's path.
+// maxFolder is how long the path of a socket's folder may be, in bytes: the system
+// allows about 100 for the path of the socket in it.
 const maxFolder = 80
 
-// shortTemp is the folder for temporary files where the usual one will not do.
+// shortTemp is used if the path of the usual folder for temporary files will not do.
 const shortTemp = "/tmp"
 
-// newFolder returns a path that nobody can guess.
+// newFolder returns a path for the socket's folder, which no other process can guess.
 func newFolder() string {
 	name := fmt.Sprintf("%s%d-%s", folderPrefix, os.Getpid(), rand.Text()[:8])
 	dir, err := filepath.Abs(os.TempDir())
@@ -33,8 +33,8 @@ func newFolder() string {
 	return filepath.Join(dir, name)
 }
 
-// isPlain reports whether a path survives the plugin's first line of output,
-// whose fields end at a bar, and JSON.
+// isPlain reports whether a path can stand in JSON, and in the plugin's first line of
+// output, where bars separate the fields.
 func isPlain(path string) bool {
 	return utf8.ValidString(path) && !strings.ContainsFunc(path, func(r rune) bool { return r == '|' || unicode.IsControl(r) })
 }
@@ -56,14 +56,14 @@ func sweepFolders() {
 	}
 }
 
-// sweepFolder removes a folder whose name ends like that, unless its plugin may
-// live.
+// sweepFolder removes a folder, whose name after the prefix is name, unless its
+// plugin may live.
 func sweepFolder(folder, name string) {
 	var pid int
 	if _, err := fmt.Sscanf(name, "%d-", &pid); err != nil || unix.Kill(pid, 0) != unix.ESRCH {
 		return
 	}
 	if info, err := os.Lstat(folder); err == nil && time.Since(info.ModTime()) > time.Minute {
-		_ = os.RemoveAll(folder) // fails where the folder is another user's
+		_ = os.RemoveAll(folder) // fails if another user owns it
 	}
 }

@@ -2,7 +2,7 @@ package main
 
 import "golang.org/x/sys/unix"
 
-// closeInherited keeps the descriptors that the host leaked from the commands.
+// closeInherited makes sure that commands do not inherit descriptors of the host.
 func closeInherited() {
 	for fd := 3; fd < 1024; fd++ {
 		unix.CloseOnExec(fd)

@@ -10,7 +10,7 @@ import (
 )
 
 func main() {
-	runtime.LockOSThread() // the kernel gives orphans to the main thread; what others start is never among them
+	runtime.LockOSThread() // the kernel gives orphans to the main thread, so commands start on other threads
 	if process.IsGuardian() {
 		exit(process.RunGuardian(output.Sweep))
 	}

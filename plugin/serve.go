@@ -24,11 +24,11 @@ func startedByHost() bool {
 	return os.Getenv(shared.Handshake.MagicCookieKey) == shared.Handshake.MagicCookieValue
 }
 
-// endTimeout bounds how long the end of the session may take in this process;
-// the guardian does the rest.
+// endTimeout bounds how long this process takes to end the session. The guardian
+// does the rest.
 const endTimeout = 4 * time.Second
 
-// service is what the process holds while it serves.
+// service is the state of the process while it serves.
 type service struct {
 	log      hclog.Logger
 	executor *executor.Executor
@@ -36,7 +36,7 @@ type service struct {
 	hostGone chan struct{} // closed when a host that was connected is gone
 }
 
-// serve runs the plugin until its host is done with it, or gone.
+// serve serves the host until the host asks the plugin to quit, or is gone.
 func serve(f *flags) error {
 	surviveBrokenPipes()
 	closeInherited()
@@ -64,22 +64,21 @@ func serve(f *flags) error {
 	return errors.Join(err, s.end())
 }
 
-// hostLeft reports whether nobody reads this process's stdout any more: a host
-// does for as long as it lives. Where one does, this process's parent of before
-// is still the host.
+// hostLeft reports whether this process's stdout has lost its reader: then the host
+// has died. If it has not, the parent that serve looked up just before is the host.
 func hostLeft() bool {
 	stdout := []unix.PollFd{{Fd: int32(os.Stdout.Fd())}}
 	n, err := unix.Poll(stdout, 0)
 	return err == nil && n > 0
 }
 
-// surviveBrokenPipes keeps a write to a dead host's pipes from killing what
-// cleans up after it. Commands would inherit a signal that is ignored, but not
-// one that is caught.
+// surviveBrokenPipes keeps SIGPIPE from killing this process when it writes to a dead
+// host: it still has to clean up. The signal is caught and not ignored, because
+// commands would inherit that.
 func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
-// open makes the socket's folder, the guardian and the executor. The session
-// does not outlive host, a process, unless that is 0.
+// open makes the socket's folder, the guardian and the executor. The guardian ends
+// the session when the process host ends, unless host is 0.
 func (s *service) open(f *flags, host int) error {
 	go sweepFolders()
 	s.folder = newFolder()
@@ -88,14 +87,14 @@ func (s *service) open(f *flags, host int) error {
 		return err
 	}
 	duties := process.Duties{Host: host, Remove: []string{s.folder}}
-	if f.logs.Retention < 0 { // they go with the session, however that ends
+	if f.logs.Retention < 0 { // the guardian removes the logs even if this process is killed
 		duties.Logs = cmp.Or(f.logs.Dir, output.DefaultLogDir())
 	}
 	guardian, err := process.StartGuardian(duties)
 	if err != nil {
 		return err
 	}
-	if err := os.Mkdir(s.folder, 0o700); err != nil { // only now: the guardian removes it
+	if err := os.Mkdir(s.folder, 0o700); err != nil { // only once there is a guardian to remove it
 		return fmt.Errorf("cannot make a folder for the socket: %w", err)
 	}
 	s.executor, err = executor.New(executor.Config{
@@ -109,17 +108,17 @@ func (s *service) open(f *flags, host int) error {
 	return err
 }
 
-// watchHost ends the session when the host is gone. The guardian sees to a host
-// that goes before it has connected.
+// watchHost ends the session when the host is gone. If the host dies before it has
+// connected, the guardian does that.
 func (s *service) watchHost() {
 	<-s.hostGone
 	s.log.Debug("the host is gone")
 	os.Exit(exitCode(s.end()))
 }
 
-// watchSignals ends the session at a signal. A SIGHUP that was ignored at the
-// start, as under nohup, does not end it, but is caught: commands would inherit
-// an ignored one.
+// watchSignals ends the session at a signal. If SIGHUP was ignored at the start, as
+// under nohup, it does not end the session, but is caught: commands would inherit an
+// ignored signal.
 func (s *service) watchSignals() {
 	hangUps := syscall.Signal(0)
 	if signal.Ignored(syscall.SIGHUP) {
@@ -142,15 +141,15 @@ func exitCode(err error) int {
 	return 0
 }
 
-// end ends everything. Each of the ways to an end comes here; the first one
-// does the work.
+// end ends the session. It may be called several times at once: the first call does
+// the work.
 func (s *service) end() error {
 	time.AfterFunc(endTimeout, func() { os.Exit(1) })
 	err := s.executor.Close()
 	if err != nil {
 		s.log.Error("cannot end every command", "error", err)
 	}
-	// The host's last call is answered when it hangs up.
+	// Give the answer to the host's last call time to leave: the host hangs up then.
 	select {
 	case <-s.hostGone:
 	case <-time.After(100 * time.Millisecond):

@@ -12,20 +12,20 @@ import (
 // An implementation is safe for concurrent use, and its calls do not wait for
 // each other. A command that fails is a Result, never an error; an error says
 // that there is no outcome: a bad request, an unknown pid, a bash that could
-// not be started, a plugin that is gone. In an error of this package's own
-// implementations errors.As finds an *Error, and it matches one of the Err
-// sentinels, on the host's side of the process boundary too. The one exception
-// is ctx.Err(): ctx has ended, and the plugin did not answer within 3 s (of a
-// Kill: within Grace and 3 s).
+// not be started, a plugin that is gone. The implementations of this module
+// return an *Error, for errors.As, that matches one of the Err sentinels, on
+// both sides of the process boundary. The one exception is ctx.Err(): ctx has
+// ended, and the plugin did not answer within 3 s (for a Kill: within Grace and
+// 3 s).
 type Bash interface {
 	// Execute runs a command in a fresh bash and returns when the command has
-	// ended, or earlier where the request's Mode says so.
+	// ended, or earlier if the request's Mode says so.
 	//
 	// When ctx ends, the command's whole process tree is killed, by SIGTERM and
 	// half a second later by SIGKILL, and Execute returns a Result with
 	// StatusKilled, CauseCancel and the output so far, and a nil error; PID is 0
-	// where ctx had ended before the start. Once Execute has returned, ctx means
-	// nothing to the job.
+	// if ctx had ended before the start. Once Execute has returned, ctx no longer
+	// affects the job.
 	Execute(ctx context.Context, req ExecuteRequest) (*Result, error)
 
 	// Check reports on a job: its state and the output that no earlier Result
@@ -34,10 +34,10 @@ type Bash interface {
 	Check(ctx context.Context, req CheckRequest) (*Result, error)
 
 	// Kill ends a job's whole process tree, returns its final output from the
-	// first byte on (within the limits), and forgets the job, unless the system
-	// does not let it end: then the Result tells what lives. Killing a job that
-	// has finished succeeds. An unknown pid is ErrNotFound. The end of ctx does
-	// not stop a Kill, which takes little more than Grace.
+	// first byte on (within the limits), and forgets the job. If the system does
+	// not let a process end, the job is kept and the Result lists the process.
+	// Killing a job that has finished succeeds. An unknown pid is ErrNotFound. The
+	// end of ctx does not stop a Kill, which takes little more than Grace.
 	Kill(ctx context.Context, req KillRequest) (*Result, error)
 }
 
@@ -60,12 +60,12 @@ type ExecuteRequest struct {
 	Command string        // passed unchanged to bash -c (from 128 KiB on to its eval, which leaves REPLY unset); at most MaxCommandBytes, no NUL byte
 	Mode    Mode          // "": ModeDetach
 	Timeout time.Duration // 0: the mode's DefaultTimeout
-	Dir     string        // "": the session's directory, even where that was removed; a relative path starts there
+	Dir     string        // "": the session's directory, even if that was removed; a relative path starts there
 	Env     []string      // KEY=VALUE, over the session's environment and the tool's own settings: TERM=dumb, no pagers, editors and prompts, unbuffered Python; an entry without =, or with a NUL byte, is invalid
 	Merge   bool          // stderr into stdout through one pipe, in the order written
 	Limits  Limits
 
-	// Stdout and Stderr, where not nil, receive a live copy of the raw bytes as
+	// Stdout and Stderr, if not nil, receive a live copy of the raw bytes as
 	// the command writes them, in order, by one Write at a time: a Write that
 	// blocks holds up the other writer too. With Merge, Stderr gets nothing.
 	//
@@ -73,14 +73,14 @@ type ExecuteRequest struct {
 	// a writer that falls further behind misses bytes, a line in their place says
 	// how many, and so does Output.LiveSkipped. Execute waits at most 1 s for
 	// writers to take the rest. The copy of a job goes on after Execute has
-	// returned. A Write that returns an error ends that writer's copy. Where
-	// Execute fails, no Write begins after it has returned.
+	// returned. A Write that returns an error ends that writer's copy. If Execute
+	// fails, no Write begins after it has returned.
 	Stdout, Stderr io.Writer
 
 	// Lossless makes the command wait for a slow writer instead of skipping
 	// bytes, as with os/exec. Execute waits until the writers have everything, at
-	// most until Timeout or the end of its context. What a job writes after
-	// Execute has returned is copied as without Lossless.
+	// most until Timeout or the end of its context. Once Execute has returned, the
+	// copy of a job's output goes on as without Lossless.
 	Lossless bool
 }
 
@@ -91,29 +91,29 @@ type Limits struct {
 	Ends     int // >0: when a limit is exceeded, keep this many bytes of each end, at most half of MaxBytes, instead of the tail; negative or above MaxMaxBytes is invalid
 }
 
-// CheckRequest asks for a job's state and new output. With AllJobs it is about
-// the list alone: Wait and WaitFor are invalid, All and valid Limits mean
-// nothing.
+// CheckRequest asks for a job's state and new output. With AllJobs it asks for
+// the list only: Wait and WaitFor are invalid, All and valid Limits have no
+// effect.
 //
-// Without WaitFor, Check waits until bash ends or, where a Result has already
-// told of that, until what it left running ends. With WaitFor it waits until the
-// whole job ends, or output that no Result has shown matches: a regular
-// expression of Go's regexp over the sanitized text of either stream, in which
-// (?m) makes ^ and $ those of lines. A match longer than 64 KiB may be missed, as
-// may one that a flood carries past when the log has reached its bound.
+// Without WaitFor, Check waits until bash ends or, if a Result has already said
+// that it has, until the processes that it left running end. With WaitFor, Check
+// waits until the whole job ends, or output that no Result has shown matches.
+// WaitFor is a regular expression of Go's regexp for the sanitized text of either
+// stream; (?m) makes ^ and $ match at lines. Check may miss a match longer than
+// 64 KiB, and one in a flood of output after the log has reached its bound.
 type CheckRequest struct {
 	PID     int           // of the job; AllJobs lists every job in Result.Jobs
-	All     bool          // all output so far, not only what no Result has shown yet
+	All     bool          // show all output so far, not only the part that no Result has shown yet
 	Wait    time.Duration // how long to wait at most; 0: not at all; negative is invalid
-	WaitFor string        // what output to wait for, at most MaxPatternBytes; "": for the end; without Wait it has no effect
+	WaitFor string        // pattern of the output to wait for, at most MaxPatternBytes; "": wait for the end; without Wait it has no effect
 	Limits  Limits
 }
 
-// KillRequest asks for the end of a job. With AllJobs its Result has nothing but
-// Jobs.
+// KillRequest asks for the end of a job. With AllJobs its Result has only Jobs
+// set.
 type KillRequest struct {
 	PID    int            // of the job; AllJobs: every job
-	Signal syscall.Signal // sent first; 0: SIGTERM; one that the system does not have is invalid
+	Signal syscall.Signal // sent first; 0: SIGTERM; a signal that the system does not have is invalid
 	Grace  time.Duration  // between Signal and SIGKILL; 0: DefaultGrace; negative is invalid
 	Limits Limits
 }
@@ -146,12 +146,12 @@ type Result struct {
 	Command, Dir   string
 	Status         Status
 	Cause          Cause  // with StatusKilled
-	ExitCode       int    // 128+n after signal n; -1 while running, or where nothing was started
-	Signal         string // that ended bash, as in "SIGKILL"; "" where it exited by itself
+	ExitCode       int    // 128+n after signal n; -1 while running, or if nothing was started
+	Signal         string // the signal that ended bash, as in "SIGKILL"; "" if it exited by itself
 	Stdout, Stderr Output
 	Started        time.Time
 	Duration       time.Duration // until bash ended, or until now
-	Leftover       []Process     // what the command left running after bash ended
+	Leftover       []Process     // the processes that still run after bash ended
 	Jobs           []Result      // AllJobs only, without output; nothing else is set then
 }
 
@@ -161,21 +161,21 @@ type Process struct {
 	Command string // its command line
 }
 
-// Output is what a Result shows of one stream. The stream is the sanitized
-// one: valid UTF-8 without escape sequences or control characters other than
-// tab and newline.
+// Output is the part of one stream that a Result shows. All of it refers to the
+// sanitized stream: valid UTF-8 without escape sequences or control characters
+// other than tab and newline.
 type Output struct {
-	Content     string // the tail where truncated
-	Head        string // with Limits.Ends, the beginning
-	Truncated   bool   // the limits cut what this Result had to show
+	Content     string // the tail if truncated
+	Head        string // the beginning, if truncated with Limits.Ends
+	Truncated   bool   // the limits cut the output that this Result had to show
 	TruncatedBy string // "lines" or "bytes"
 
 	TotalLines, TotalBytes   int64 // of the whole stream so far, exact however large
-	OutputLines, OutputBytes int   // of Content and Head
+	OutputLines, OutputBytes int   // of Content and Head together
 	LastLinePartial          bool  // Content is the end of one line longer than MaxBytes
 
-	Path      string // log with the whole stream so far, as a job has from the start; "" where Content is all there was
-	PathError string // why that log is incomplete; "" where it is not
+	Path      string // log with the whole stream so far; every job has one; "" if Content is all there was
+	PathError string // why that log is incomplete; "" if it is complete
 
 	LiveSkipped int64 // bytes that the live writer of this stream missed so far
 }

@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// mutualTLS makes the configuration that lets in the owner of a certificate, in
-// PEM, alone. It also returns the plugin's own certificate as the handshake has it.
-// A host without AutoMTLS has no certificate, and gets neither.
+// mutualTLS makes a configuration that accepts only the owner of the client
+// certificate, in PEM. It also returns the plugin's own certificate, encoded for
+// the handshake. A host without AutoMTLS has no certificate: both are empty then.
 func mutualTLS(client string) (config *tls.Config, cert string, err error) {
 	if client == "" {
 		return nil, "", nil
 	}
 	clients := x509.NewCertPool()
 	if !clients.AppendCertsFromPEM([]byte(client)) {
-		return nil, "", errors.New("PLUGIN_CLIENT_CERT is no certificate in PEM")
+		return nil, "", errors.New("PLUGIN_CLIENT_CERT is not a certificate in PEM")
 	}
 	own, err := newCertificate()
 	if err != nil {

@@ -16,16 +16,16 @@ import (
 
 const (
 	// cancelPatience is how long a call whose context has ended waits for the
-	// plugin's account before it returns the context's error.
+	// plugin's answer before it returns the context's error.
 	cancelPatience = 3 * time.Second
-	// A plugin that takes longer than a request allows counts as gone after
-	// maxLooks looks, lookTime apart; one whose process is stopped, at the first.
-	// A host that was stopped itself has missed looks, and reads the answer now.
+	// A plugin that takes longer than a request allows counts as gone after maxLooks
+	// looks, lookTime apart; if its process is stopped, after one. Several looks give
+	// a host that was itself stopped the time to read the answer.
 	lookTime = 3 * time.Second
 	maxLooks = 7
 )
 
-// client is the host's side of one connection: a Bash whose calls travel.
+// client is the host's side of one connection: a Bash that sends its calls.
 type client struct {
 	broker  *plugin.MuxBroker
 	conn    *rpc.Client
@@ -64,7 +64,7 @@ func (c *client) Execute(ctx context.Context, req ExecuteRequest) (*Result, erro
 	if c.dir != "" && !filepath.IsAbs(req.Dir) {
 		args.Request.Dir = filepath.Join(c.dir, req.Dir)
 	}
-	args.Request.Env = slices.Clone(req.Env) // the caller's own once this has returned
+	args.Request.Env = slices.Clone(req.Env) // the caller may change req.Env once Execute has returned
 	live := receiveLive(c.broker, req.Stdout, req.Stderr)
 	if live != nil {
 		args.Live = live.id
@@ -106,7 +106,7 @@ func (c *client) close(ctx context.Context) error {
 	return err
 }
 
-// bound is how long the plugin may take for a request by its own terms.
+// bound is how long the plugin may take by the terms of a request.
 type bound struct {
 	answer time.Duration
 	cancel time.Duration // from the end of the context on
@@ -121,7 +121,6 @@ func (c *client) ask(ctx context.Context, method string, number uint64, args any
 	return result, err
 }
 
-// call makes one call.
 func (c *client) call(ctx context.Context, method string, number uint64, args any, most bound) (*Result, error) {
 	r := new(reply)
 	var failed error

@@ -34,8 +34,8 @@ type LaunchConfig struct {
 	StartTimeout time.Duration // 0: DefaultStartTimeout
 }
 
-// complete checks the configuration and fills in what does not change between
-// one start and the next.
+// complete checks the configuration and fills in the values that are the same at
+// every start.
 func (cfg *LaunchConfig) complete() error {
 	if err := cfg.completePaths(); err != nil {
 		return err

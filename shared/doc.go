@@ -19,14 +19,15 @@
 // A host that uses hashicorp/go-plugin for other plugins too passes Handshake
 // and Plugins to plugin.NewClient, dispenses PluginName and gets a Bash.
 //
-// A plugin serves an implementation of Bash with a Plugin around it, by Serve or
-// by go-plugin's own Serve and the same Handshake; this module's is in plugin/.
+// A plugin wraps its implementation of Bash in a Plugin and passes that to Serve,
+// or to go-plugin's own Serve with the same Handshake; this module's is in plugin/.
 //
 // # How a call travels
 //
 //	host: Client ► client ── net/rpc ──► server ► implementation of Bash   :plugin
 //	      live writers ◄ liveReceiver ◄── frames ── liveSender ◄
 //
-// The calls share one connection, which internal/muxconn keeps alive while
-// either side is stopped; internal/instance is the plugin's process.
+// The calls share one connection, a link, which internal/muxconn keeps alive while
+// either side is stopped; internal/instance is the plugin's process. Another way to
+// reach a plugin is another function beside launch and attach that returns a link.
 package shared

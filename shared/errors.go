@@ -18,7 +18,7 @@ const (
 type Error struct {
 	Code    Code
 	Message string
-	Field   string // of the request or the configuration that is to blame; "": none, or several
+	Field   string // the field of the request or configuration that is wrong; "": none, or several
 
 	cause error
 }
@@ -26,8 +26,8 @@ type Error struct {
 // Error returns the message, which says what to do next where it can.
 func (e *Error) Error() string { return e.Message }
 
-// Unwrap returns what led to the error, nil where nothing is known. It does not
-// travel.
+// Unwrap returns the cause of the error, nil if it is unknown. The cause does not
+// cross the process boundary.
 func (e *Error) Unwrap() error { return e.cause }
 
 // Is reports whether target is an *Error with the same code.

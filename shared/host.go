@@ -17,14 +17,14 @@ type Client struct {
 	life  context.Context // ends with the first Close
 	shut  context.CancelFunc
 
-	turn chan struct{} // held while what follows is used, and while a plugin starts
+	turn chan struct{} // a lock for the fields below; also held while a plugin starts
 	now  *link         // nil: none
 	left error         // what could not be ended of earlier plugins
 }
 
 var _ Bash = (*Client)(nil)
 
-// open makes a Client that has a first link.
+// open makes a Client and its first link.
 func open(ctx context.Context, reach func(context.Context) (*link, error)) (*Client, error) {
 	c := &Client{reach: reach, turn: make(chan struct{}, 1)}
 	c.life, c.shut = context.WithCancel(context.Background())
@@ -35,7 +35,7 @@ func open(ctx context.Context, reach func(context.Context) (*link, error)) (*Cli
 	return c, nil
 }
 
-// link returns the one to the live plugin, making one where there is none.
+// link returns the link to the live plugin. It starts a plugin if there is none.
 func (c *Client) link(ctx context.Context) (*link, error) {
 	select {
 	case c.turn <- struct{}{}:
@@ -66,8 +66,8 @@ func (c *Client) link(ctx context.Context) (*link, error) {
 	return l, nil
 }
 
-// patientLink is link for a context that may be over: the plugin accounts for that,
-// if it starts in time.
+// patientLink is link for a context that may have ended: link still gets
+// cancelPatience, so that the plugin can answer the cancelled call.
 func (c *Client) patientLink(ctx context.Context) (*link, error) {
 	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -81,14 +81,14 @@ func (c *Client) patientLink(ctx context.Context) (*link, error) {
 
 func (c *Client) endTurn() { <-c.turn }
 
-// isShut does not wait for a start that is under way.
+// isShut reports whether Close was called. It never blocks.
 func (c *Client) isShut() bool { return c.life.Err() != nil }
 
 func errClientClosed() error {
 	return &Error{Code: CodeClosed, Message: "the client is closed: launch another one"}
 }
 
-// do makes a call about a job (0: none yet), on a fresh plugin where there is
+// do makes a call about the job pid (0: none yet). It starts a plugin if there is
 // none.
 func (c *Client) do(ctx context.Context, pid int, call func(Bash) (*Result, error)) (*Result, error) {
 	l, err := c.patientLink(ctx)
@@ -106,7 +106,7 @@ func (c *Client) do(ctx context.Context, pid int, call func(Bash) (*Result, erro
 		}
 		l.bury()
 		if errors.Is(err, ErrClosed) {
-			err = crashed(errors.New("something else than this Client ends it"))
+			err = crashed(errors.New("it is being ended, and not by this Client"))
 		}
 		return nil, err
 	}
@@ -136,10 +136,10 @@ func (c *Client) Kill(ctx context.Context, req KillRequest) (*Result, error) {
 }
 
 // Close ends every command and the plugin, and returns when nothing of them is
-// left, within 5 s even if the plugin is stuck. Calls under way return what
-// their commands came to; later calls fail with ErrClosed. Closing again returns
-// the same, then too. An error says what could not be ended, or what else the
-// plugin could not clear up.
+// left, within 5 s even if the plugin is stuck. Calls under way return the
+// outcome of their commands; later calls fail with ErrClosed. Another Close waits
+// and returns the same. An error says what could not be ended, or what else the
+// plugin could not clean up.
 func (c *Client) Close() error {
 	c.shut()
 	c.turn <- struct{}{}
@@ -156,7 +156,7 @@ func (c *Client) endLocked() {
 	}
 }
 
-// PluginPID returns the pid of the plugin's process, 0 where none is running.
+// PluginPID returns the pid of the plugin's process, 0 if none is running.
 // It waits for a start that is under way.
 func (c *Client) PluginPID() int {
 	c.turn <- struct{}{}

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// jobBook remembers the last jobs of a Client's plugins, for calls that ask for a
-// job of a plugin that has crashed. It is safe for concurrent use.
+// jobBook remembers the latest jobs of a Client's plugins, to explain calls about a
+// job whose plugin has crashed. It is safe for concurrent use.
 type jobBook struct {
 	mu   sync.Mutex
 	jobs []bookedJob // oldest first; at most maxBookedJobs
@@ -22,10 +22,10 @@ type bookedJob struct {
 
 const maxBookedJobs = 1024
 
-// note learns of a job from a Result of a plugin.
+// note records a Result's job. plugin is the pid of the plugin that runs it.
 func (b *jobBook) note(plugin int, r *Result) {
 	if r.PID == 0 || r.Status != StatusRunning && len(r.Leftover) == 0 {
-		return // no job, or one that is known
+		return // not a job, or already recorded
 	}
 	logs := slices.DeleteFunc([]string{r.Stdout.Path, r.Stderr.Path}, func(path string) bool { return path == "" })
 	b.forget(r.PID)
@@ -43,8 +43,8 @@ func (b *jobBook) forget(pid int) {
 	b.jobs = slices.DeleteFunc(b.jobs, func(job bookedJob) bool { return job.pid == pid })
 }
 
-// explain adds to a plugin's error for an unknown pid what became of the job, where
-// that was an earlier plugin's.
+// explain turns a plugin's error for an unknown pid into one that says what became
+// of the job, if an earlier plugin ran it.
 func (b *jobBook) explain(plugin, pid int, err error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

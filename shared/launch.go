@@ -14,11 +14,11 @@ import (
 	"bashplugin/shared/internal/instance"
 )
 
-// Launch starts the plugin and returns a Client, which Close must end. The
+// Launch starts the plugin and returns a Client, which the caller must Close. The
 // connection is authenticated both ways; bash-plugin's socket is in a folder that
 // only this user may enter. An error says what is wrong with the plugin and what to
-// do; it matches ErrStart, or ErrInvalid where the configuration is to blame,
-// or is ctx.Err(). ctx bounds the start, not the Client's life.
+// do; it is ctx.Err(), or matches ErrStart, or ErrInvalid if the configuration is
+// wrong. ctx bounds the start, not the Client's life.
 func Launch(ctx context.Context, cfg LaunchConfig) (*Client, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (cfg *LaunchConfig) reach(ctx context.Context) (*link, error) {
 	return cfg.launch(ctx)
 }
 
-// launch starts a plugin process and connects to it, unless ctx ends before.
+// launch starts a plugin process and connects to it, unless ctx ends first.
 func (cfg *LaunchConfig) launch(ctx context.Context) (*link, error) {
 	if err := cfg.checkBinary(); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (cfg *LaunchConfig) start(ctx context.Context, stderr, log *instance.Log) (
 	return l, nil
 }
 
-// checkBinary looks at the plugin's file before it is started.
+// checkBinary says why the plugin's file cannot be started.
 func (cfg *LaunchConfig) checkBinary() error {
 	info, err := os.Stat(cfg.Path)
 	switch {
@@ -99,11 +99,11 @@ func (cfg *LaunchConfig) checkBinary() error {
 	return nil
 }
 
-// explain says what to do about a start that failed. says is what the plugin wrote on
-// its stderr.
+// explain says what to do about a failed start. says is the first line of text on the
+// plugin's stderr.
 func (cfg *LaunchConfig) explain(err error, says string) error {
 	text, _, _ := strings.Cut(err.Error(), "\n")
-	text = instance.Printable(text) // it may quote the output of what is no plugin
+	text = instance.Printable(text) // it may quote the output of a program that is not a plugin
 	switch {
 	case errors.Is(err, plugin.ErrChecksumsDoNotMatch):
 		return launchError("SHA256", err, "%s has another checksum than expected: the file was changed or is another version; it was not started", cfg.Path)
@@ -117,7 +117,7 @@ func (cfg *LaunchConfig) explain(err error, says string) error {
 	return launchError("Path", err, "%s", text)
 }
 
-// launchError says why a plugin cannot be reached. field is of LaunchConfig.
+// launchError says why a plugin cannot be reached. field is a field of LaunchConfig.
 func launchError(field string, cause error, format string, args ...any) error {
 	return &Error{Code: CodeStart, Message: fmt.Sprintf(format, args...), Field: field, cause: cause}
 }

@@ -15,8 +15,8 @@ import (
 	"bashplugin/shared/internal/muxconn"
 )
 
-// link is a connection to a plugin, and the plugin's process where that is ours to
-// end. Each way to reach a plugin makes one: launch and attach.
+// link is a connection to a plugin, and the plugin's process if that is ours to end.
+// Each way to reach a plugin, launch and attach, makes a link.
 type link struct {
 	bash     *client
 	pid      int // of the plugin
@@ -25,8 +25,8 @@ type link struct {
 	instance *instance.Instance // nil: the plugin is not ours to end
 }
 
-// dial connects to a plugin, with TLS where config is not nil, and gets its Bash,
-// unless ctx ends before. The plugin's log goes to log.
+// dial connects to a plugin, with TLS if config is not nil, and gets its Bash,
+// unless ctx ends first. The plugin's log goes to log.
 func dial(ctx context.Context, network, address string, config *tls.Config, log io.Writer) (*link, error) {
 	var dialer net.Dialer
 	socket, err := dialer.DialContext(ctx, network, address)
@@ -37,7 +37,7 @@ func dial(ctx context.Context, network, address string, config *tls.Config, log 
 		socket = tls.Client(socket, config)
 	}
 	l := &link{conn: muxconn.New(socket)}
-	stop := context.AfterFunc(ctx, l.hangUp) // a plugin that a debugger holds does not answer
+	stop := context.AfterFunc(ctx, l.hangUp) // a plugin under a debugger may not answer
 	err = l.dispense(log)
 	if !stop() {
 		err = ctx.Err()
@@ -66,8 +66,8 @@ func (l *link) dispense(log io.Writer) (err error) {
 
 func (l *link) hangUp() { _ = l.conn.Close() }
 
-// isGone reports whether no call can be made any more. The end of the connection
-// tells that, whatever the reason: that of the plugin's process is one.
+// isGone reports whether no call can be made any more: the connection has ended,
+// with the plugin's process or for another reason.
 func (l *link) isGone() bool { return isClosed(l.conn.Ended()) }
 
 // bury ends a plugin that is gone or does not answer. It does not wait.
@@ -85,8 +85,8 @@ const (
 	killPatience  = 1500 * time.Millisecond // for the guardian to end what a killed plugin left
 )
 
-// end ends the commands, the plugin and the connection, first kindly. When it
-// returns nil, nothing is left.
+// end ends the commands, the plugin and the connection, by request at first and then
+// by SIGKILL. If it returns nil, nothing is left.
 func (l *link) end() error {
 	answered, err := l.endCommands()
 	begin := time.Now()
@@ -104,8 +104,8 @@ func (l *link) end() error {
 	return err
 }
 
-// endCommands has the plugin end its commands, where it is ours to end. It reports
-// whether the plugin answered, and what.
+// endCommands makes the plugin end its commands, if the plugin is ours to end. It
+// returns whether the plugin answered, and the error that it answered with.
 func (l *link) endCommands() (answered bool, err error) {
 	if l.instance == nil || l.isGone() {
 		return false, nil

@@ -16,10 +16,10 @@ import (
 //
 //	plugin: job ► frameWriter ► liveSender ──── frames ────► liveReceiver ► writer :host
 //
-// frameReturned says that Execute has returned and that everything from before
-// has been sent, frameEnd that nothing more comes. After frameEnd the host closes
-// the stream, and then the plugin does: if the plugin closed first, the
-// multiplexer would drop what a slow host has not read.
+// frameReturned says that Execute has returned and all earlier bytes have been
+// sent; frameEnd says that nothing more comes. After frameEnd the host closes the
+// stream, and then the plugin does: if the plugin closed first, the multiplexer
+// would drop the bytes that a slow host has not read.
 const (
 	frameStdout   = 1
 	frameStderr   = 2
@@ -27,18 +27,18 @@ const (
 	frameEnd      = 4
 
 	frameHeader = 5
-	maxFrame    = 1 << 20 // bytes of output in one
+	maxFrame    = 1 << 20 // bytes of output in one frame
 )
 
 var errNoReader = errors.New("the live output has no reader any more")
 
-// liveSender is the plugin's side of a live copy. A Write of one of its writers
-// waits for a slow host: the implementation behind them must not.
+// liveSender is the plugin's side of a live copy. Write on one of its writers
+// blocks while the host is slow; the implementation of Bash must allow for that.
 type liveSender struct {
-	mu    sync.Mutex // held while a frame is written; guards what follows
+	mu    sync.Mutex // held while a frame is written; guards the fields below
 	conn  net.Conn
-	frame []byte // the last one, for its memory
-	open  int    // writers, and the call until it returns
+	frame []byte // the last frame; its memory is reused
+	open  int    // the writers in use, and one more until the call returns
 }
 
 // dialLive connects to the host's receiver.
@@ -48,14 +48,14 @@ func dialLive(broker *plugin.MuxBroker, id uint32) (*liveSender, error) {
 		return nil, err
 	}
 	go func() {
-		_, _ = conn.Read(make([]byte, 1)) // until the host wants no more, or is gone
+		_, _ = conn.Read(make([]byte, 1)) // returns when the host hangs up or dies
 		conn.Close()
 	}()
 	return &liveSender{conn: conn, open: 1}, nil
 }
 
-// writer returns a writer for one kind of frames. It ends by CloseWrite, or when
-// the implementation does not hold it any more.
+// writer returns a writer for one kind of frame. The writer ends with CloseWrite,
+// or when the implementation has dropped it and it is garbage collected.
 func (l *liveSender) writer(kind byte) io.Writer {
 	l.open++
 	w := &frameWriter{live: l, kind: kind, end: sync.OnceFunc(l.release)}
@@ -63,8 +63,8 @@ func (l *liveSender) writer(kind byte) io.Writer {
 	return w
 }
 
-// returned says that the call is over. Where nothing was started, that is the
-// end of the copy.
+// returned tells the host that the call has returned. If nothing was started, the
+// copy ends as well.
 func (l *liveSender) returned(r *Result) {
 	_ = l.send(frameReturned, nil)
 	if r == nil || r.PID == 0 {
@@ -74,7 +74,7 @@ func (l *liveSender) returned(r *Result) {
 	l.release()
 }
 
-// release takes note that the call or a writer has ended.
+// release counts the end of the call or of a writer. The last one ends the copy.
 func (l *liveSender) release() {
 	l.mu.Lock()
 	l.open--
@@ -95,7 +95,7 @@ func (l *liveSender) send(kind byte, p []byte) error {
 	return err
 }
 
-// frameWriter is what an implementation gets for a request's writer.
+// frameWriter stands for a request's writer in the plugin.
 type frameWriter struct {
 	live *liveSender
 	kind byte
@@ -115,7 +115,7 @@ func (w *frameWriter) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// CloseWrite says that nothing more comes.
+// CloseWrite ends the writer.
 func (w *frameWriter) CloseWrite() error {
 	w.end()
 	return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/go-plugin"
 )
 
-// liveRest is how long Execute waits for the live copy's rest when its command
-// has ended. The plugin waits as long for what has not left it yet.
+// liveRest is how long Execute waits for the rest of the live copy once the plugin
+// has answered. The plugin waits as long for bytes that it has not sent yet.
 const liveRest = 500 * time.Millisecond
 
 // liveReceiver is the host's side of a live copy: one goroutine that gives
@@ -21,13 +21,13 @@ const liveRest = 500 * time.Millisecond
 type liveReceiver struct {
 	id      uint32
 	writers map[byte]io.Writer // by kind of frame; without those that have failed
-	arrived chan struct{}      // closed when everything from before the call's end is written
+	arrived chan struct{}      // closed when everything sent before the call's end is written
 	stopped chan struct{}      // closed when the call has failed: no Write may begin any more
-	turn    chan struct{}      // holds a value during a Write
+	turn    chan struct{}      // a lock, held during a Write
 }
 
-// receiveLive begins to wait for the plugin's frames. It returns nil for a
-// request without writers.
+// receiveLive starts a liveReceiver. It returns nil for a request without
+// writers.
 func receiveLive(broker *plugin.MuxBroker, stdout, stderr io.Writer) *liveReceiver {
 	if stdout == nil && stderr == nil {
 		return nil
@@ -66,16 +66,16 @@ func (l *liveReceiver) run(broker *plugin.MuxBroker) {
 	}
 }
 
-// hangUp asks the plugin to stop and takes what is under way still: the
-// multiplexer would complain about it on stderr.
+// hangUp asks the plugin to stop and discards the frames that still arrive.
+// Otherwise the multiplexer would complain about them on stderr.
 func hangUp(conn net.Conn) {
 	_, _ = conn.Write([]byte{0})
 	_, _ = io.Copy(io.Discard, conn)
 	conn.Close()
 }
 
-// accept waits for the plugin, unless the call fails. The broker's own patience is
-// 5 s, and a plugin may be slower.
+// accept waits for the plugin, unless the call fails. The broker gives up after 5 s,
+// and a plugin may be slower.
 func (l *liveReceiver) accept(broker *plugin.MuxBroker) (net.Conn, error) {
 	for {
 		conn, err := broker.Accept(l.id)
@@ -85,7 +85,7 @@ func (l *liveReceiver) accept(broker *plugin.MuxBroker) (net.Conn, error) {
 	}
 }
 
-// copy gives frames to their writers up to one of the given kind.
+// copy passes frames to their writers until a frame of kind last comes.
 func (l *liveReceiver) copy(conn io.Reader, last byte) error {
 	var header [frameHeader]byte
 	var frame []byte
@@ -113,7 +113,7 @@ func (l *liveReceiver) copy(conn io.Reader, last byte) error {
 	}
 }
 
-// write returns an error when no writer is left.
+// write passes on one frame. It returns an error if no writer is left.
 func (l *liveReceiver) write(kind byte, p []byte) error {
 	w := l.writers[kind]
 	if w == nil {
@@ -132,8 +132,8 @@ func (l *liveReceiver) write(kind byte, p []byte) error {
 	return nil
 }
 
-// wait waits until what the command wrote before the call's end has arrived, as
-// long as the rest may take.
+// wait waits until the output from before the call's end has arrived, for rest at
+// most.
 func (l *liveReceiver) wait(ctx context.Context, rest time.Duration) {
 	if l == nil {
 		return
@@ -147,8 +147,8 @@ func (l *liveReceiver) wait(ctx context.Context, rest time.Duration) {
 	}
 }
 
-// stop is for a call that has failed: no Write begins after it. It does not
-// wait for a Write that is stuck.
+// stop ends the copy of a call that has failed: no Write begins after it. It waits
+// for a Write under way, but not for a stuck one.
 func (l *liveReceiver) stop() {
 	if l == nil {
 		return

@@ -8,14 +8,14 @@ type Mode string
 
 // The modes. The zero value means ModeDetach.
 const (
-	// ModeDetach waits; at Timeout the command goes on as a background job,
-	// which has none.
+	// ModeDetach waits; at Timeout the command goes on as a background job
+	// without a timeout.
 	ModeDetach Mode = "detach"
 	// ModeTerminate waits; at Timeout the command is killed: by SIGTERM, and
 	// half a second later by SIGKILL.
 	ModeTerminate Mode = "terminate"
 	// ModeBackground does not wait; at Timeout, if any, the command is killed as
-	// in ModeTerminate. The Result shows no output of a command that runs: Check does.
+	// in ModeTerminate. While the command runs, its output is for Check to show.
 	ModeBackground Mode = "background"
 	// ModeAuto is ModeTerminate, but a development command (npm, go, make,
 	// docker, pytest, …) that has run for 2 s and has written output becomes a
@@ -26,8 +26,8 @@ const (
 // Modes returns every mode.
 func Modes() []Mode { return []Mode{ModeDetach, ModeTerminate, ModeBackground, ModeAuto} }
 
-// DefaultTimeout returns what an ExecuteRequest.Timeout of 0 means in this mode;
-// 0: there is no timeout.
+// DefaultTimeout returns the timeout that an ExecuteRequest.Timeout of 0 stands for
+// in this mode; 0: there is none.
 func (m Mode) DefaultTimeout() time.Duration {
 	if m == ModeBackground {
 		return 0

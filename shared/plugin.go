@@ -10,32 +10,32 @@ import (
 // PluginName is the name under which a Bash is dispensed.
 const PluginName = "bash"
 
-// Handshake is what host and plugin must agree on. Its version changes when
-// the contract changes so that the two sides no longer understand each other.
+// Handshake is what host and plugin must agree on. Its version is raised by each
+// incompatible change of the contract.
 var Handshake = plugin.HandshakeConfig{
 	ProtocolVersion:  1,
 	MagicCookieKey:   "BASH_PLUGIN",
 	MagicCookieValue: "5a2c7f0e-bash-over-net-rpc",
 }
 
-// Plugins is the set of plugins for the host's plugin.ClientConfig. The value
-// that it dispenses is a Bash.
+// Plugins is the set of plugins for the host's plugin.ClientConfig. It dispenses a
+// Bash, under PluginName.
 var Plugins = plugin.PluginSet{PluginName: &Plugin{}}
 
 // Plugin connects a Bash to go-plugin. A host needs only the zero value; a
 // plugin sets Impl and serves it.
 type Plugin struct {
-	// Impl is what the plugin serves. Where it is an io.Closer, a Client
-	// closes it before it ends the plugin. A call that takes 20 s longer than
-	// its request allows counts as a crash of the plugin, and so does an
-	// ErrCrashed or ErrClosed from it.
+	// Impl is the Bash that the plugin serves. If it is an io.Closer, a Client
+	// closes it before ending the plugin. A call that takes 20 s longer than its
+	// request allows counts as a crash of the plugin, and so does an ErrCrashed
+	// or ErrClosed from Impl.
 	Impl Bash
 
-	// Disconnected, where not nil, is called each time a host that had
-	// connected is gone, however it went.
+	// Disconnected, if not nil, is called each time a connected host is gone, for
+	// whatever reason.
 	Disconnected func()
 
-	// Log, where not nil, is the plugin's log: Serve sends it to the host as
+	// Log, if not nil, is the plugin's log: Serve sends it to the host as
 	// go-plugin's synced stderr, to one connection at a time.
 	Log io.Reader
 }

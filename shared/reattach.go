@@ -16,12 +16,12 @@ import (
 // value is a Reattach in JSON; bash-plugin -debug prints it.
 const ReattachName = "BASH_PLUGIN_REATTACH"
 
-// Reattach says where a plugin serves that was started by hand.
+// Reattach is the address of a plugin that was started by hand.
 //
-// Such a plugin is not the Client's to end. Close ends the connection and the
-// commands of calls under way; jobs live on until they are killed or the plugin is
-// stopped, and the next Client finds them. Calls wait for as long as a debugger holds
-// the plugin. Of a LaunchConfig only Dir, Logger and StartTimeout apply.
+// The Client does not end this plugin. Close ends the connection and the commands of
+// calls under way; jobs live on until they are killed or the plugin is stopped, and
+// the next Client finds them. Calls wait for as long as a debugger holds the plugin.
+// From the LaunchConfig only Dir, Logger and StartTimeout apply.
 type Reattach struct {
 	Protocol plugin.Protocol `json:"protocol"`
 	Version  int             `json:"version"` // of the contract
@@ -30,7 +30,7 @@ type Reattach struct {
 	Addr     string          `json:"addr"`
 }
 
-// reattachment returns what the environment asks for, nil where it asks for nothing.
+// reattachment returns the Reattach in the environment, nil if there is none.
 func reattachment() (*Reattach, error) { return parseReattach(os.Getenv(ReattachName)) }
 
 func parseReattach(value string) (*Reattach, error) {
@@ -48,7 +48,7 @@ func parseReattach(value string) (*Reattach, error) {
 	return r, nil
 }
 
-// attach connects to the plugin, unless ctx ends before.
+// attach connects to the plugin, unless ctx ends first.
 func (cfg *LaunchConfig) attach(ctx context.Context, r *Reattach) (*link, error) {
 	attempt, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
 	defer cancel()
@@ -70,6 +70,6 @@ func (cfg *LaunchConfig) attach(ctx context.Context, r *Reattach) (*link, error)
 
 // String is the value for the environment.
 func (r Reattach) String() string {
-	text, _ := json.Marshal(r) // strings and numbers
+	text, _ := json.Marshal(r) // cannot fail
 	return string(text)
 }

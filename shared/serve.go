@@ -21,14 +21,14 @@ import (
 // Serve serves p to the host that started this process until the host is done
 // with it. An error says that there is no host, or why it cannot be served.
 //
-// It is plugin.Serve for this contract, with the same protocol and environment,
-// and differs in two things. A host that is stopped for a while, by Ctrl-Z or a
-// debugger, is not taken for dead. And the process's stdout and stderr stay what
-// they are; but where p has a Log, stderr becomes the null device once the host
+// Serve is plugin.Serve for this contract, with the same protocol and environment
+// and two differences. It does not take a host for dead that Ctrl-Z or a debugger
+// has stopped for a while. And it does not redirect the process's stdout and
+// stderr, except that if p has a Log, stderr becomes the null device once the host
 // knows the address, because commands could write to it through /proc.
 func Serve(p *Plugin) error {
 	if os.Getenv(Handshake.MagicCookieKey) != Handshake.MagicCookieValue {
-		return errors.New("a plugin is started by its host, with hashicorp/go-plugin")
+		return errors.New("this is a plugin: a host has to start it, with hashicorp/go-plugin")
 	}
 	dir := cmp.Or(os.Getenv(plugin.EnvUnixSocketDir), os.TempDir())
 	listener, err := net.Listen("unix", filepath.Join(dir, "plugin"+rand.Text()[:8]))
@@ -53,7 +53,7 @@ func Serve(p *Plugin) error {
 	quit := make(chan struct{})
 	server := &plugin.RPCServer{
 		Plugins: plugin.PluginSet{PluginName: p},
-		Stdout:  io.MultiReader(), // nothing
+		Stdout:  io.MultiReader(), // always empty
 		Stderr:  cmp.Or(p.Log, io.MultiReader()),
 		DoneCh:  quit,
 	}
@@ -78,7 +78,7 @@ func dropStderr() error {
 	return unix.Dup2(int(null.Fd()), int(os.Stderr.Fd()))
 }
 
-// accept serves each connection until there can be no more.
+// accept serves each connection until the listener fails.
 func accept(listener net.Listener, config *tls.Config, server *plugin.RPCServer) error {
 	for {
 		conn, err := listener.Accept()

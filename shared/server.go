@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/go-plugin"
 )
 
-// server is the plugin's side of one connection: it turns calls into calls of
+// server is the plugin's side of one connection: it passes the host's calls on to
 // impl. Its exported methods are the net/rpc service.
 type server struct {
 	impl         Bash
@@ -40,7 +40,7 @@ func (s *server) Open(lifeline uint32, _ *nothing) error {
 	return nil
 }
 
-// end ends the calls of a host that is gone.
+// end cancels the calls of a host that is gone.
 func (s *server) end() {
 	s.calls.cancelAll()
 	if s.disconnected != nil {
@@ -122,18 +122,18 @@ func (s *server) serve(call uint64, r *reply, f func(context.Context) (*Result, 
 	return nil
 }
 
-// calls knows the calls under way, by the number that the host gave them. It
-// is safe for concurrent use.
+// calls are the calls under way, by the number that the host gave them. They are
+// safe for concurrent use.
 type calls struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	cancels map[uint64]context.CancelFunc
-	early   []uint64 // cancelled before they came, or after they went; the newest maxEarly
+	early   []uint64 // calls cancelled before they came, or after they ended; the newest maxEarly
 	ended   bool
 }
 
 const maxEarly = 1024
 
-// begin returns the context of a call, and what must be called at its end.
+// begin returns the context of a call, and a function to call at its end.
 func (c *calls) begin(call uint64) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.mu.Lock()

@@ -8,12 +8,12 @@ import (
 	"net/rpc"
 )
 
-// What travels. Arguments and replies are unnamed types, which net/rpc takes
-// although nothing of them is exported. net/rpc drops the reply of a handler
-// that returns an error; an error therefore travels inside the reply.
+// The arguments and replies of the calls. They are unnamed types, because net/rpc
+// refuses named types that are not exported. net/rpc drops the reply of a handler
+// that returns an error; so the reply holds the error.
 
-// executeArgs carries an ExecuteRequest without its writers. Live, where not
-// 0, is the stream on which the host takes frames for them.
+// executeArgs carries an ExecuteRequest without its writers. Live, if not 0, is
+// the stream on which the host takes frames for the writers.
 type executeArgs = struct {
 	Call           uint64
 	Request        ExecuteRequest
@@ -40,7 +40,7 @@ type reply = struct {
 
 type nothing = struct{}
 
-// wireError makes an implementation's error fit to travel.
+// wireError returns an implementation's error as an Error for a reply.
 func wireError(err error) *Error {
 	var e *Error
 	if err == nil {
@@ -52,7 +52,7 @@ func wireError(err error) *Error {
 	return &Error{Code: CodeInternal, Message: err.Error()}
 }
 
-// callError tells what became of a call that net/rpc could not complete.
+// callError explains the error of a call that net/rpc could not complete.
 func callError(err error) error {
 	var remote rpc.ServerError
 	switch {

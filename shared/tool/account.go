@@ -9,9 +9,9 @@ import (
 	"bashplugin/shared"
 )
 
-// account is the text about a command that was waited for: why it was killed, its
+// account is the text about a command in the foreground: why it was killed, its
 // output, its exit code, how much of the output is left out, and the processes it
-// left running. manage tells the model how to reach those.
+// left running. manage tells the model how to reach these processes.
 func account(r *shared.Result, timeout time.Duration, manage string) string {
 	var b strings.Builder
 	if why := killed(r, timeout); why != "" {
@@ -30,8 +30,8 @@ func account(r *shared.Result, timeout time.Duration, manage string) string {
 	return b.String()
 }
 
-// killed says why this tool ended a command, as in "cancelled and killed"; ""
-// if it did not. timeout is the command's, 0 if that is not known.
+// killed says why this tool ended a command, as in "cancelled and killed"; "" if
+// it did not. timeout is the command's timeout, 0 if that is unknown.
 func killed(r *shared.Result, timeout time.Duration) string {
 	switch {
 	case r.Status != shared.StatusKilled:
@@ -50,7 +50,7 @@ func killed(r *shared.Result, timeout time.Duration) string {
 	return "killed"
 }
 
-// unasked is killed as a sentence; "" also if Kill ended the job.
+// unasked is killed as a sentence, but "" if the model asked for it by Kill.
 func unasked(r *shared.Result) string {
 	if why := killed(r, 0); why != "" && r.Cause != shared.CauseKill {
 		return "Command " + why + "."
@@ -58,12 +58,12 @@ func unasked(r *shared.Result) string {
 	return ""
 }
 
-// over reports whether nothing of a command runs any more.
+// over reports whether neither bash nor any process that it left behind runs.
 func over(r *shared.Result) bool {
 	return r.Status != shared.StatusRunning && len(r.Leftover) == 0
 }
 
-// unstoppable is why a process outlives SIGKILL.
+// unstoppable says why a process outlives SIGKILL.
 const unstoppable = "the system does not let it end (it hangs, or runs as another user)"
 
 func exitCode(r *shared.Result) string {
@@ -81,7 +81,7 @@ func leftover(r *shared.Result) string {
 	})
 }
 
-// pids lists at most so many of them by pid.
+// pids lists the pids of at most so many left-over processes.
 func pids(r *shared.Result, most int, separator string) string {
 	return processes(r, most, separator, func(p shared.Process) string { return strconv.Itoa(p.PID) })
 }
@@ -97,12 +97,12 @@ func processes(r *shared.Result, most int, separator string, name func(shared.Pr
 	return strings.Join(names, separator)
 }
 
-// streams shows the streams that hold anything.
+// streams shows the streams that are not empty.
 func streams(r *shared.Result) string {
 	return section("stdout:", r.Stdout.Content) + section("stderr:", r.Stderr.Content)
 }
 
-// tails shows the same, and says of a stream that was cut how much is shown.
+// tails is streams, but the heading of a truncated stream says how much is shown.
 func tails(r *shared.Result) string {
 	heading := func(name string, o shared.Output) string {
 		if o.Truncated {
@@ -124,7 +124,7 @@ func amount(o shared.Output) string {
 	return count(o.OutputLines, "line")
 }
 
-// omissions has a line for each stream that the limits cut.
+// omissions has a line for each truncated stream.
 func omissions(r *shared.Result) string {
 	return omission("stdout", r.Stdout) + omission("stderr", r.Stderr)
 }

@@ -20,7 +20,7 @@ import (
 	"bashplugin/shared"
 )
 
-// checked is a struct of arguments with rules that its schema cannot express.
+// checked is a struct of arguments with rules that a JSON Schema cannot express.
 type checked interface {
 	// check reports numbers out of bounds and arguments that exclude each other,
 	// in words for the model. given has the names of the arguments in the call that
@@ -28,7 +28,7 @@ type checked interface {
 	check(given map[string]bool) error
 }
 
-// integer accepts what JSON Schema calls an integer: 5, and also 5.0 and 5e0.
+// integer is an integer in the sense of JSON Schema: 5, and also 5.0 and 5e0.
 type integer int64
 
 // UnmarshalJSON implements json.Unmarshaler. A number beyond ±1<<53 becomes that
@@ -36,7 +36,7 @@ type integer int64
 func (n *integer) UnmarshalJSON(raw []byte) error {
 	f, err := strconv.ParseFloat(string(raw), 64)
 	switch {
-	case errors.Is(err, strconv.ErrSyntax): // no number
+	case errors.Is(err, strconv.ErrSyntax): // not a number
 		return json.Unmarshal(raw, (*int64)(n))
 	case f != math.Trunc(f):
 		return &json.UnmarshalTypeError{Value: "number " + string(raw), Type: reflect.TypeFor[int64]()}
@@ -71,7 +71,7 @@ func schemaFor[A any]() (*jsonschema.Schema, json.RawMessage) {
 	return schema, text
 }
 
-// usage shows the arguments in one line, as in
+// usage shows the arguments on one line, as in
 // {"command": string, "timeout"?: integer}.
 func usage(schema *jsonschema.Schema) string {
 	var parts []string
@@ -86,7 +86,7 @@ func usage(schema *jsonschema.Schema) string {
 }
 
 // accepted returns the values that an argument may have, as in
-// "default" | "slow", or else their type.
+// "default" | "slow", or its type if every value of that will do.
 func accepted(property *jsonschema.Schema) string {
 	var values []string
 	for _, value := range property.Enum {
@@ -126,8 +126,8 @@ func decode(raw []byte, schema *jsonschema.Schema, into any) error {
 // surrogate pair whose other half is missing.
 var escape = regexp.MustCompile(`\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]|(u[dD][89a-fA-F])|.)`)
 
-// wellFormed reports JSON that cannot be read as it stands. encoding/json would
-// replace broken characters, so that another command than the model's would run.
+// wellFormed returns an error for broken JSON and broken characters. encoding/json
+// would replace the characters, and so run another command than the model's.
 func wellFormed(raw []byte) error {
 	err := json.Unmarshal(raw, new(json.RawMessage))
 	switch {
@@ -145,8 +145,8 @@ func wellFormed(raw []byte) error {
 }
 
 // members maps each name in a JSON object to whether its value is not null. It
-// refuses unknown names, and what encoding/json would accept: a name that is
-// given twice, or in capital letters.
+// refuses unknown names, and two kinds that encoding/json would accept: a name
+// that is given twice, and a known name in capital letters.
 func members(object []byte, schema *jsonschema.Schema) (given map[string]bool, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	decoder.UseNumber()
@@ -181,7 +181,7 @@ func members(object []byte, schema *jsonschema.Schema) (given map[string]bool, e
 // day.
 const maxTimeout = integer(24 * time.Hour / time.Millisecond)
 
-// checkRun reports a command and a timeout that cannot be used.
+// checkRun returns an error for a command or a timeout that cannot be used.
 func checkRun(command string, timeout integer) error {
 	return cmp.Or(checkCommand(command), checkRange("timeout", timeout, 0, maxTimeout))
 }
@@ -205,7 +205,7 @@ func checkRange(name string, n, from, to integer) error {
 	return nil
 }
 
-// milliseconds returns a timeout, which is byDefault if it is missing or 0.
+// milliseconds returns n milliseconds, or byDefault if n is 0.
 func milliseconds(n integer, byDefault time.Duration) time.Duration {
 	if n == 0 {
 		return byDefault

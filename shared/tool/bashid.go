@@ -13,13 +13,13 @@ import (
 	"bashplugin/shared"
 )
 
-// bashDefaultTimeout is the bash_id dialect's timeout for a command that is
-// waited for.
+// bashDefaultTimeout is the bash_id dialect's timeout for a command in the
+// foreground.
 const bashDefaultTimeout = 30 * time.Second
 
 // bashID is the bash_id dialect: three tools. A command that takes too long is
-// killed, which is an error; a command that fails is no error. Output is read
-// once.
+// killed, and the answer is an error; a command that fails is not an error.
+// bash_output returns each byte of output once.
 type bashID struct {
 	bash  shared.Bash
 	opts  Options
@@ -111,7 +111,7 @@ func (d *bashID) kill(ctx context.Context, args bashIDJobArgs, _ io.Writer) Answ
 	return Answer{Text: text + state(id, &r, streams(&r)), IsError: !over(final), Result: &r, ID: id}
 }
 
-// state is the text about a background process: how it is doing, and body.
+// state is the text about a background process: its state, and then body.
 func state(id string, r *shared.Result, body string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "bash_id: %s\nstatus: %s\n", id, r.Status)
@@ -130,10 +130,10 @@ func state(id string, r *shared.Result, body string) string {
 	return strings.TrimSuffix(b.String(), "\n") + omissions(r)
 }
 
-// since cuts the final output of a stream to the part that no answer has shown:
-// unread is what the last Check before the Kill returned. The part begins with a
-// whole line. A line that was shown unfinished is shown again, because the
-// process may have rewritten it.
+// since cuts the final output of a stream to the part that no answer has shown.
+// unread is the stream's Output from the last Check before the Kill. The part
+// begins with a whole line: a line that was shown unfinished is shown again,
+// because the process may have rewritten it.
 func since(unread, final shared.Output) shared.Output {
 	end := len(final.Content)
 	at := int(unread.TotalBytes-final.TotalBytes) - len(unread.Content) + end
@@ -150,7 +150,7 @@ func since(unread, final shared.Output) shared.Output {
 	return out
 }
 
-// withoutOutput is an account that shows nothing again.
+// withoutOutput returns the account without the output, which was shown already.
 func withoutOutput(r shared.Result) *shared.Result {
 	for _, o := range []*shared.Output{&r.Stdout, &r.Stderr} {
 		*o = shared.Output{TotalLines: o.TotalLines, TotalBytes: o.TotalBytes, Path: o.Path, PathError: o.PathError}

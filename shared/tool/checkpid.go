@@ -10,9 +10,9 @@ import (
 	"bashplugin/shared"
 )
 
-// checkPID is the check_pid dialect: one tool, which also looks after the
-// commands that went on in the background. It keeps nothing: a pid that the
-// Bash knows is enough.
+// checkPID is the check_pid dialect: one tool, which also checks and kills the
+// commands that went on in the background. It has no state: it passes the pids
+// on to the Bash.
 type checkPID struct {
 	bash shared.Bash
 	opts Options
@@ -84,7 +84,7 @@ func (d checkPID) run(ctx context.Context, args checkPIDArgs, live io.Writer) An
 func (d checkPID) look(ctx context.Context, pid int) Answer {
 	r, err := d.bash.Check(ctx, shared.CheckRequest{PID: pid})
 	if err == nil && over(r) {
-		// The last account is the whole one, however often it is asked for.
+		// The last account has all the output, however often the model asks for it.
 		r, err = d.bash.Check(ctx, shared.CheckRequest{PID: pid, All: true})
 	}
 	switch {

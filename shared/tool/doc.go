@@ -26,9 +26,8 @@
 //	...
 //	answer := tools.Call(ctx, tool.Call{Name: use.Name, Arguments: use.Input})
 //
-// Call never fails: the Answer to a call that is not well formed tells the model
-// what is wrong and how to call the tool. Any Bash will do, and several Toolsets
-// may share one.
+// Call never fails: the Answer to a malformed call tells the model what is wrong
+// and how to call the tool. Any Bash will do, and several Toolsets may share one.
 //
 // A dialect is one file (bashid.go is a good one to start from): it defines its
 // tools, each with a struct of arguments and a method that executes a call. A

@@ -11,15 +11,15 @@ import (
 	"bashplugin/shared"
 )
 
-// endings write at the end of each background command's log how it ended, for
-// a model that only reads the log. They wait with Check, which counts the
-// output as shown: another toolset over the same Bash finds it in the log.
+// endings append to each background command's log how the command ended, for a
+// model that only reads the log. They wait with Check, which counts the output as
+// shown: another toolset over the same Bash finds that output only in the log.
 type endings struct {
 	bash shared.Bash
 	ctx  context.Context // ends with close
 	stop context.CancelFunc
 
-	mu sync.Mutex     // no job is added to wg once ctx has ended
+	mu sync.Mutex     // held while a job is added to wg, and while ctx is ended
 	wg sync.WaitGroup // a goroutine for each job
 }
 
@@ -28,7 +28,7 @@ func newEndings(bash shared.Bash) *endings {
 	return &endings{bash: bash, ctx: ctx, stop: stop}
 }
 
-// follow writes the ending of a job when it comes.
+// follow appends the ending to a job's log once the job has ended.
 func (e *endings) follow(job *shared.Result) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -46,7 +46,8 @@ func (e *endings) follow(job *shared.Result) {
 	})
 }
 
-// await returns how the job ended. It means nothing after close.
+// await waits for the job's end and returns how it ended. The text is meaningless
+// if close was called first.
 func (e *endings) await(job *shared.Result) string {
 	for ended := false; ; {
 		r, err := e.bash.Check(e.ctx, shared.CheckRequest{PID: job.PID, Wait: time.Hour, Limits: shared.Limits{MaxBytes: 1}})
@@ -60,8 +61,7 @@ func (e *endings) await(job *shared.Result) string {
 		case ended && over(r), e.ctx.Err() != nil:
 			return outcome(r)
 		}
-		// The last output may still be on its way to the log: a Check that follows
-		// the news of the end waits for that.
+		// The last output may not be in the log yet. Another Check waits for it.
 		ended = over(r)
 	}
 }
@@ -80,7 +80,7 @@ func outcome(r *shared.Result) string {
 	return fmt.Sprintf("failed: exit status: %d", r.ExitCode)
 }
 
-// close stops the waiting. The logs of commands that still run get no ending.
+// close stops the goroutines. The logs of commands that still run get no ending.
 func (e *endings) close() {
 	e.mu.Lock()
 	e.stop()

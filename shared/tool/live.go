@@ -8,15 +8,15 @@ import (
 
 var errReturned = errors.New("the call has returned")
 
-// gate passes the output of a command, both streams together, to the live
-// writer of a call until the call returns. The command may go on writing as a
-// job.
+// gate passes the output of a command, both streams together, to the live writer
+// of a call until the call returns; the command may go on writing as a job after
+// that.
 type gate struct {
 	mu sync.Mutex // held during a Write; guards to
 	to io.Writer  // nil once the call has returned
 }
 
-// Write writes to the live writer until the call has returned.
+// Write implements io.Writer.
 func (g *gate) Write(p []byte) (int, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

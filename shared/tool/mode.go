@@ -19,11 +19,11 @@ const (
 // modeLimits cut the merged output in the middle.
 var modeLimits = shared.Limits{MaxLines: -1, MaxBytes: 128 << 10, Ends: 4 << 10}
 
-// maxMetadata is how many bytes an answer has at most besides the output.
+// maxMetadata is the most bytes that an answer has besides the output.
 const maxMetadata = 200
 
-// mode is the mode dialect: one tool, which kills commands that take too long. A
-// background command is reached through its log and its pid, with bash itself.
+// mode is the mode dialect: one tool, which kills commands that take too long. The
+// model reaches a background command through its log and its pid, with bash itself.
 type mode struct {
 	bash    shared.Bash
 	opts    Options
@@ -70,7 +70,7 @@ func (d mode) run(ctx context.Context, args modeArgs, live io.Writer) Answer {
 	return Answer{Text: combined(r, req.Timeout), IsError: r.Status != shared.StatusCompleted, Result: r}
 }
 
-// detached tells how to reach a background command.
+// detached is the text about a background command: how to read and stop it.
 func detached(r *shared.Result) string {
 	file := r.Stdout.Path
 	if file == "" {
@@ -79,7 +79,7 @@ func detached(r *shared.Result) string {
 	return fmt.Sprintf("<pid>%d</pid>\n<output_file>%s</output_file>\n<reminder>To stop: kill -9 -%d</reminder>", r.PID, file, r.PID)
 }
 
-// combined is the text of a command that was waited for. It has at most
+// combined is the text about a command in the foreground. It has at most
 // maxMetadata bytes more than the limit on output.
 func combined(r *shared.Result, timeout time.Duration) string {
 	head, text := verdict(r, timeout), middle(r.Stdout)
@@ -110,7 +110,7 @@ func verdict(r *shared.Result, timeout time.Duration) string {
 	return "[command " + killed(r, timeout) + "]"
 }
 
-// middle shows output, the middle of which the limits may have cut.
+// middle shows the output, without its middle if the limits cut that.
 func middle(o shared.Output) string {
 	if !o.Truncated {
 		return o.Content
@@ -119,8 +119,8 @@ func middle(o shared.Output) string {
 		size(o.TotalBytes), size(int64(modeLimits.MaxBytes)), o.Head, endLine(o.Content), fullOutput(o))
 }
 
-// remaining says, in at most room bytes, how to reach what the command left
-// running: in its log, if there is room for the path, and by some pids.
+// remaining says, in at most room bytes, how to reach the processes that the command
+// left running: by its log, if there is room for the path, and by some pids.
 func remaining(r *shared.Result, room int) string {
 	stop := "to stop: kill -9 " + pids(r, 5, " ") + "]"
 	if text := "[still running, output in " + r.Stdout.Path + "; " + stop; r.Stdout.Path != "" && len(text) <= room {

@@ -15,15 +15,15 @@ import (
 	"bashplugin/shared"
 )
 
-// The task_id dialect's timeouts. The models know a default that is longer than
-// the maximum; the maximum wins.
+// The task_id dialect's timeouts. The description that models are tuned to has a
+// default above the maximum; the maximum wins.
 const (
 	taskDefaultTimeout = 30 * time.Minute
 	taskMaxTimeout     = 10 * time.Minute
 )
 
-// taskID is the task_id dialect: three tools. A command that fails is not an
-// error in it, and reading a task shows all its output each time. It bans no
+// taskID is the task_id dialect: three tools. A command that fails is not an error,
+// and bash_output shows all output of a task each time. The dialect bans no
 // commands: the host decides what may be run.
 type taskID struct {
 	bash  shared.Bash
@@ -68,7 +68,7 @@ func (d *taskID) run(ctx context.Context, args taskIDArgs, live io.Writer) Answe
 	req.Mode, req.Timeout = shared.ModeAuto, taskTimeout(args.Timeout, taskDefaultTimeout)
 	if args.Background {
 		req.Mode, req.Timeout = shared.ModeBackground, taskTimeout(args.Timeout, 0)
-		req.Merge = true // its output is read as one
+		req.Merge = true // bash_output shows one stream
 	}
 	r, err := d.bash.Execute(ctx, req)
 	if err != nil {
@@ -125,7 +125,7 @@ func outputs(r *shared.Result) string {
 	return endLine(strings.Join(parts, "\n") + strings.TrimPrefix(omissions(r), "\n"))
 }
 
-// cancelled is the text of a command that was killed before it had ended.
+// cancelled is the text of a command that was killed.
 func cancelled(r *shared.Result) string {
 	text := "Command execution was cancelled."
 	switch {

@@ -11,8 +11,8 @@ import (
 	"bashplugin/shared"
 )
 
-// maxTasks is how many jobs a toolset knows by id: all that a Bash of this
-// module runs and keeps.
+// maxTasks is how many jobs a toolset knows by id: as many as this module's plugin
+// runs and keeps.
 const maxTasks = 512
 
 // task is a job that a model knows by an id.
@@ -20,7 +20,7 @@ type task struct {
 	id      string
 	pid     int
 	started time.Time                     // tells the job from a later one with the same pid
-	final   atomic.Pointer[shared.Result] // of a task that was killed here: the Bash has forgotten it
+	final   atomic.Pointer[shared.Result] // the last account of a task that this toolset killed: the Bash has forgotten it
 }
 
 // is reports whether r is an account of the task.
@@ -32,7 +32,7 @@ type tasks struct {
 	bash  shared.Bash
 	newID func() string
 
-	mu   sync.Mutex // guards list; a full list makes a call wait for a Check
+	mu   sync.Mutex // guards list; held over a Check while the list is full
 	list []*task    // oldest first, at most maxTasks
 }
 
@@ -63,9 +63,9 @@ func (s *tasks) pruneLocked(ctx context.Context) {
 	}
 }
 
-// check returns a task and an account of it, which is always the final one if
-// the task was killed here. An id that is not this toolset's, or that the Bash
-// has forgotten, is shared.ErrNotFound.
+// check returns a task and an account of it, which is always the final one if this
+// toolset killed the task. The error is shared.ErrNotFound for an id that is not
+// this toolset's, or that the Bash has forgotten.
 func (s *tasks) check(ctx context.Context, id string, req shared.CheckRequest) (*task, *shared.Result, error) {
 	t := s.find(id)
 	if t == nil {
@@ -93,7 +93,7 @@ func (s *tasks) find(id string) *task {
 	return s.list[i]
 }
 
-// newest tells a model that has lost an id which ones there are.
+// newest lists the newest ids, for a model that has lost one.
 func (s *tasks) newest() string {
 	const most = 10
 	s.mu.Lock()

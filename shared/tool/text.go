@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	maxQuoted  = 80      // bytes of an argument, or of a process's name, in a text about it
-	maxCommand = 2 << 10 // bytes of a command in a text about it
+	maxQuoted  = 80      // bytes of an argument or a command line that a text quotes
+	maxCommand = 2 << 10 // bytes of the command in a text about it
 )
 
 // section is a heading, a text and a blank line; "" if the text is empty.
@@ -21,8 +21,8 @@ func section(heading, text string) string {
 	return heading + "\n" + endLine(text) + "\n"
 }
 
-// bracket marks the tool's words: a head, sections of output, and lines after
-// them.
+// bracket puts brackets around a head, sections of output, and lines after them, as
+// in every text of the tool that is not the command's own.
 func bracket(head, sections string, lines ...string) string {
 	if sections != "" {
 		lines = append([]string{strings.TrimSuffix(sections, "\n")}, lines...)
@@ -33,7 +33,7 @@ func bracket(head, sections string, lines ...string) string {
 	return "[" + head + "]"
 }
 
-// endLine ends the last line of a text.
+// endLine adds a newline to a text that does not end in one.
 func endLine(text string) string {
 	if strings.HasSuffix(text, "\n") {
 		return text
@@ -54,7 +54,7 @@ func seconds(d time.Duration) string {
 	return strconv.FormatFloat(d.Round(time.Millisecond).Seconds(), 'f', -1, 64) + "s"
 }
 
-// size is a large number of bytes for reading, as in 128.0KB.
+// size is a number of bytes in a unit, as in 128.0KB.
 func size(n int64) string {
 	switch {
 	case n < 1<<20:
@@ -68,7 +68,7 @@ func size(n int64) string {
 // quote quotes a text, shortened.
 func quote(s string) string { return strconv.Quote(shorten(s, maxQuoted)) }
 
-// shorten cuts a text that has more than limit bytes.
+// shorten cuts a text to limit bytes and an ellipsis.
 func shorten(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -76,7 +76,7 @@ func shorten(s string, limit int) string {
 	return strings.ToValidUTF8(s[:limit], "") + "…"
 }
 
-// oneLine replaces line ends and invisible characters by blanks.
+// oneLine replaces newlines and unprintable characters by spaces.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

@@ -53,12 +53,12 @@ type Definition struct {
 // protocols that carry such annotations.
 type Hints struct {
 	ReadOnly    bool // changes nothing
-	Destructive bool // may change or remove what was there
+	Destructive bool // may change or remove existing files, data or processes
 	Idempotent  bool // calling again with the same arguments changes nothing more
 	OpenWorld   bool // may reach beyond this machine
 }
 
-// Call is a model's call of a tool.
+// Call is a tool call by a model.
 type Call struct {
 	Name      string
 	Arguments json.RawMessage // as the model gave them
@@ -70,13 +70,13 @@ type Call struct {
 	Live io.Writer
 }
 
-// Answer is what goes back to the model.
+// Answer is the result of a call, for the model and for the host.
 type Answer struct {
 	Text    string // never empty
 	IsError bool   // the call failed, in the terms of the dialect
 
-	// For the host: the account that Text was made from, or why there is none.
-	// A call that is not well formed has an Err with shared.CodeInvalid.
+	// For the host: the Result that Text was made from, or the reason why there is
+	// none. A malformed call has an Err with shared.CodeInvalid.
 	Result *shared.Result
 	Err    error
 	ID     string // task_id or bash_id of the job, if there is one and the dialect has them
@@ -88,7 +88,7 @@ type Toolset struct {
 	close func() // nil: the dialect does nothing in the background
 }
 
-// tool is a definition and what executes its calls.
+// tool is a definition and a function that executes its calls.
 type tool struct {
 	Definition
 	usage string
@@ -115,9 +115,9 @@ func define[A any](name, description string, hints Hints, call func(ctx context.
 	}
 }
 
-// New returns the tools of a dialect over bash, which the caller closes after
-// the Toolset; it may be nil if only Definitions is called. An error says that
-// there is no such dialect, or that Options.Dir is relative.
+// New returns the tools of a dialect over bash. bash may be nil if only Definitions
+// is called; the caller closes it after the Toolset. New fails if there is no such
+// dialect, or if Options.Dir is relative.
 func New(dialect Dialect, bash shared.Bash, opts Options) (*Toolset, error) {
 	if opts.Dir != "" && !filepath.IsAbs(opts.Dir) {
 		return nil, fmt.Errorf("cannot use the directory %q: give an absolute path", opts.Dir)
@@ -145,8 +145,7 @@ func (t *Toolset) Definitions() []Definition {
 }
 
 // Call executes a call. When ctx ends, so does the command that the call runs,
-// and the Answer has its output so far. A call that is not well formed runs
-// nothing.
+// and the Answer has its output so far. A malformed call runs nothing.
 func (t *Toolset) Call(ctx context.Context, c Call) Answer {
 	i := slices.IndexFunc(t.tools, func(tool tool) bool { return tool.Name == c.Name })
 	if i < 0 {
@@ -168,8 +167,8 @@ func (t *Toolset) Call(ctx context.Context, c Call) Answer {
 	return answer
 }
 
-// Close ends the background work of the Toolset itself. It touches no
-// job: those end with the Bash.
+// Close ends the Toolset's own goroutines. It does not end jobs: these end with
+// the Bash.
 func (t *Toolset) Close() error {
 	if t.close != nil {
 		t.close()

@@ -73,7 +73,7 @@ func leftover(b *bench) (string, bool, error) {
 			return err
 		},
 		func() error {
-			for _, pid := range jobs { // outside of what is measured next, before it
+			for _, pid := range jobs { // this row is not used: it cleans up before the next run
 				if _, err := b.client.Kill(b.ctx, shared.KillRequest{PID: pid}); err != nil {
 					return err
 				}

@@ -9,7 +9,7 @@ import (
 	"bashplugin/shared"
 )
 
-// firstByte is a live writer that takes note of what comes first, and when.
+// firstByte is a live writer that records the first chunk and its time.
 type firstByte struct {
 	text chan string
 	when time.Time
@@ -23,8 +23,8 @@ func (w *firstByte) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// liveLatency has the command write the time and compares that with the time
-// at which it comes.
+// liveLatency makes the command write the time, and compares that with the time of
+// its arrival.
 func liveLatency(b *bench) (string, bool, error) {
 	var times []time.Duration
 	for range b.rounds(100) {
@@ -43,7 +43,7 @@ func liveLatency(b *bench) (string, bool, error) {
 	return ms(m), m <= 20*time.Millisecond, nil
 }
 
-// discarded is a live writer that knows when everything has come.
+// discarded is a live writer that counts the bytes.
 type discarded struct {
 	bytes int64
 }

@@ -1,7 +1,7 @@
-// Bench measures the plugin against the shell and against os/exec, and prints
-// one row a claim: target, measured, verdict. Every figure is the median of
-// runs that alternate with those of what it is compared with, in one process,
-// so that a machine whose speed drifts drifts for both.
+// Bench measures the plugin against the shell and against os/exec, and prints one
+// row for each claim: target, measured, verdict. Every figure is a median of runs.
+// They alternate, in one process, with the runs of the thing that it is compared
+// with, so that a change in the speed of the machine affects both.
 package main
 
 import (
@@ -62,7 +62,7 @@ func rows() []row {
 	}
 }
 
-// bench is what the measurements share.
+// bench is the state that the measurements share.
 type bench struct {
 	ctx    context.Context
 	path   string // of the plugin
@@ -128,10 +128,10 @@ func (b *bench) table(only string) error {
 	return nil
 }
 
-// manyBytes is more than any log gets.
+// manyBytes is more than any log of the benchmark holds.
 const manyBytes = 16 << 30
 
-// launch loads a plugin whose logs go with it.
+// launch loads a plugin whose logs are removed at its end.
 func (b *bench) launch() (*shared.Client, error) { return b.launchWith(manyBytes) }
 
 func (b *bench) launchWith(maxLogBytes int64) (*shared.Client, error) {

@@ -11,8 +11,8 @@ import (
 	"bashplugin/plugin/internal/sanitize"
 )
 
-// throughSanitizer returns a function that runs raw through a Sanitizer in chunks as
-// they come from a pipe.
+// throughSanitizer returns a function that runs raw through a Sanitizer, in chunks
+// like those from a pipe.
 func throughSanitizer(raw []byte) func() error {
 	z := sanitize.New(io.Discard)
 	return func() error {
@@ -37,8 +37,8 @@ func againstCopy(b *bench) (string, bool, error) {
 	return fmt.Sprintf("%.2f × (%.1f GB/s)", ratio, rate), ratio >= 0.25, nil
 }
 
-// againstStrip compares with a strip of the escape sequences alone, of the whole
-// text at once.
+// againstStrip compares with ansi.Strip, which only removes escape sequences, and
+// gets the whole text at once.
 func againstStrip(generate func(int) []byte) func(*bench) (string, bool, error) {
 	return func(b *bench) (string, bool, error) {
 		raw := generate(4 << 20)

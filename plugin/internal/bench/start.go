@@ -13,7 +13,7 @@ import (
 	"bashplugin/shared"
 )
 
-// emptyPlugin builds the plugin that can do nothing.
+// emptyPlugin builds the plugin that does nothing.
 func (b *bench) emptyPlugin() (path string, err error) {
 	path = filepath.Join(b.dir, "emptyplugin")
 	if out, err := exec.CommandContext(b.ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "bashplugin/plugin/internal/bench/emptyplugin").CombinedOutput(); err != nil {
@@ -22,7 +22,7 @@ func (b *bench) emptyPlugin() (path string, err error) {
 	return path, nil
 }
 
-// programStart watches what packages do in their init functions.
+// programStart measures the time that packages spend in their init functions.
 func programStart(b *bench) (string, bool, error) {
 	empty, err := b.emptyPlugin()
 	if err != nil {
@@ -39,8 +39,8 @@ func programStart(b *bench) (string, bool, error) {
 	return fmt.Sprintf("%.2f × (%s)", ratio, ms(m[0])), ratio <= 1.5, nil
 }
 
-// launchLatency is the time from Launch to the first result, with all that makes a
-// launch safe.
+// launchLatency is the time from Launch to the first result, with checksum and mutual
+// TLS.
 func launchLatency(b *bench) (string, bool, error) {
 	empty, err := b.emptyPlugin()
 	if err != nil {

@@ -19,8 +19,7 @@ func (b *bench) text(size int64) error { return b.file("text", size, input.Build
 // coloured makes the file "coloured", a build log of another kind.
 func (b *bench) coloured(size int64) error { return b.file("coloured", size, input.ColouredBuild) }
 
-// file makes a file in the scratch folder, of seeded text, unless it has it
-// already.
+// file makes a file of seeded text in the scratch folder, unless it exists.
 func (b *bench) file(name string, size int64, text func(int) []byte) error {
 	path := filepath.Join(b.dir, name)
 	if info, err := os.Stat(path); err == nil && info.Size() == size {
@@ -43,10 +42,10 @@ func (b *bench) file(name string, size int64, text func(int) []byte) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	return file.Sync() // what is compared does not share the disk with this
+	return file.Sync() // so that writing it does not slow down the measured runs
 }
 
-// catText runs cat over the text through the plugin and frees its log.
+// catText runs cat over the text through the plugin and checks that the log has all.
 func (b *bench) catText() error {
 	r, err := b.client.Execute(b.ctx, shared.ExecuteRequest{Command: "cat text", Timeout: time.Hour})
 	if err != nil {
@@ -75,7 +74,7 @@ func (b *bench) throughput(against string) (float64, []time.Duration, error) {
 	}
 	shell := func() error { return osExec("cd '" + b.dir + "' && " + against) }
 	clean := func() error { return osExec("rm -f '" + b.dir + "/log'") }
-	if err := b.catText(); err != nil { // takes from the system the memory that all of them use
+	if err := b.catText(); err != nil { // once before, to get memory from the system that all runs use
 		return 0, nil, err
 	}
 	m, err := alternate(9, b.catText, b.removeLogs, shell, clean)
@@ -105,8 +104,8 @@ func textAgainstCat(b *bench) (string, bool, error) {
 	return fmt.Sprintf("%.2f × (%s, %s)", ratio, b.rate(m[0]), b.rate(m[1])), ratio >= 0.7, nil
 }
 
-// manyAtOnce compares commands that write at the same time to the same ones in
-// turn.
+// manyAtOnce compares commands that write at the same time with the same commands
+// one after the other.
 func manyAtOnce(b *bench) (string, bool, error) {
 	const commands = 16
 	size := int64(float64(64<<20) * b.scale)

@@ -42,8 +42,8 @@ func (e *Executor) list() (*shared.Result, error) {
 }
 
 // await returns when new output matches pattern, the time is up, ctx ends or
-// the job is over. Without a pattern it returns when bash has ended, too, unless
-// a Result has said so before: then the call waits for what bash left behind.
+// the job is over. Without a pattern it also returns when bash has ended, unless
+// a Result has said so before: then it waits for the left-over processes.
 func (e *Executor) await(ctx context.Context, j *job.Job, wait time.Duration, pattern *regexp.Regexp) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -53,7 +53,7 @@ func (e *Executor) await(ctx context.Context, j *job.Job, wait time.Duration, pa
 			ended = nil
 		}
 		if e.until(ctx, j, ended, nil) && j.Summary().Cause != "" {
-			awaitOver(ctx, j) // what it left behind is about to end
+			awaitOver(ctx, j) // this tool is ending the left-over processes, too
 		}
 		return
 	}
@@ -66,16 +66,16 @@ func (e *Executor) await(ctx context.Context, j *job.Job, wait time.Duration, pa
 	}
 }
 
-// look looks for a match in the next part of the output, in turn with what
-// handles output.
+// look looks for a match in the next part of the output. It takes one of the Turns
+// for that, as reading output does.
 func (e *Executor) look(watch *job.Watch) (found, more bool) {
 	e.launcher.turns <- struct{}{}
 	defer func() { <-e.launcher.turns }()
 	return watch.Match()
 }
 
-// until waits for one of two channels. It returns false where the job or the
-// wait is over.
+// until waits for one of two channels. It returns false if the job or the wait is
+// over first.
 func (e *Executor) until(ctx context.Context, j *job.Job, a, b <-chan struct{}) bool {
 	select {
 	case <-a:
@@ -110,7 +110,7 @@ func (e *Executor) kill(j *job.Job, req shared.KillRequest) *shared.Result {
 		j.End(shared.CauseKill, req.Signal, req.Grace)
 	}
 	result := j.Result(req.Limits, true)
-	if !j.Running() { // otherwise the system does not let it end, and it stays within reach
+	if !j.Running() { // otherwise the system does not let it end: it can be killed again
 		e.jobs.forget(j)
 	}
 	return result

@@ -19,10 +19,10 @@ const (
 	MaxFinished = 256 // finished jobs that stay readable
 )
 
-// Config is what an Executor needs. The zero value works.
+// Config configures an Executor. The zero value works.
 type Config struct {
 	Dir     string   // where commands run; "": the working directory
-	Env     []string // of commands, before the tool's own settings; nil: this process's, without the plugin's own variables
+	Env     []string // environment of commands, without the tool's own settings; nil: this process's
 	DropEnv []string // names or globs left out of Env
 	Logs    output.LogsConfig
 	Logger  hclog.Logger // nil: none
@@ -32,8 +32,8 @@ type Config struct {
 }
 
 // quiet keeps tools from waiting for a person: no pager, no editor, no prompt.
-// Python would keep what it prints to itself, where no terminal shows it: a
-// server's "listening" never came.
+// Without PYTHONUNBUFFERED, Python buffers its output if stdout is not a terminal,
+// and a server's "listening" would never come.
 var quiet = []string{
 	"TERM=dumb",
 	"PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat", "SYSTEMD_PAGER=cat", "AWS_PAGER=", "DELTA_PAGER=cat", "BAT_PAGER=cat",
@@ -50,16 +50,16 @@ func (c Config) baseEnv() []string {
 	}
 	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		name := nameOf(entry)
-		return name == "GPG_TTY" || pluginsOwn(name) || matchesAny(c.DropEnv, name) // no command has that terminal
+		return name == "GPG_TTY" || pluginsOwn(name) || matchesAny(c.DropEnv, name) // commands have no terminal
 	})
 	if !slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "GIT_ASKPASS=") }) {
-		env = append(env, "GIT_ASKPASS=") // git would ask by SSH_ASKPASS, in a window
+		env = append(env, "GIT_ASKPASS=") // otherwise git asks in a window, by SSH_ASKPASS
 	}
 	return override(env, quiet)
 }
 
-// pluginsOwn reports whether a variable belongs to the way from host to
-// plugin. In a command it would break go-plugin programs.
+// pluginsOwn reports whether a variable is part of the handshake between host and
+// plugin. It would break go-plugin programs that a command runs.
 func pluginsOwn(name string) bool {
 	return strings.HasPrefix(name, "PLUGIN_") || strings.HasPrefix(name, "BASH_PLUGIN")
 }

@@ -15,8 +15,8 @@ var devCommands = []string{
 }
 
 // isDevCommand reports whether a command runs a development command, alone or
-// among others. It reads the text as bash would, but evaluates nothing: what
-// comes out of a variable or a substitution is not seen.
+// among others. It parses the text as bash would, but evaluates nothing: it does
+// not know the values of variables and substitutions.
 func isDevCommand(command string) bool {
 	return slices.ContainsFunc(programs(command), func(program string) bool {
 		program = strings.ToLower(program)
@@ -25,8 +25,8 @@ func isDevCommand(command string) bool {
 	})
 }
 
-// programs returns the name of the program that each simple command runs, and
-// what a shell among them runs with -c. It reads up to a syntax error.
+// programs returns the names of the programs that the simple commands run, and of
+// those that a shell among them runs with -c. It stops at a syntax error.
 func programs(command string) []string {
 	var names []string
 	for statement, err := range syntax.NewParser().StmtsSeq(strings.NewReader(command)) {
@@ -46,7 +46,7 @@ func programs(command string) []string {
 	return names
 }
 
-// called is programs of a simple command.
+// called is programs for one simple command.
 func called(call *syntax.CallExpr) []string {
 	words := make([]string, len(call.Args))
 	for i, word := range call.Args {
@@ -63,7 +63,7 @@ func called(call *syntax.CallExpr) []string {
 }
 
 // literal returns a word without its quotes. A substitution becomes a $, so that
-// the word is not taken for another.
+// the rest of the word is not taken for a program's name.
 func literal(parts []syntax.WordPart) string {
 	var b strings.Builder
 	for _, part := range parts {
@@ -83,8 +83,7 @@ func literal(parts []syntax.WordPart) string {
 
 var shells = []string{"bash", "sh", "dash", "zsh", "ksh"}
 
-// argumentOfC returns the command that a shell's arguments give it, "" where
-// they give none.
+// argumentOfC returns the command that a shell gets with -c, "" if there is none.
 func argumentOfC(arguments []string) string {
 	rest := skipOptions(arguments, []string{"-o", "-O", "--rcfile", "--init-file"})
 	given := slices.ContainsFunc(arguments[:len(arguments)-len(rest)], func(option string) bool {
@@ -101,7 +100,7 @@ var wrappers = map[string]struct {
 	valued   string // options that take the next word
 	operands int    // words between the options and the command
 }{
-	"command": {valued: "-v -V"}, // these run nothing
+	"command": {valued: "-v -V"}, // with these options it runs nothing
 	"env":     {valued: "-u --unset -C --chdir"},
 	"exec":    {valued: "-a"},
 	"nice":    {valued: "-n --adjustment"},
@@ -111,8 +110,8 @@ var wrappers = map[string]struct {
 	"timeout": {valued: "-s --signal -k --kill-after", operands: 1},
 }
 
-// program returns the program that a simple command runs, without its path,
-// past assignments and wrappers, and its arguments; "" where there is none.
+// program skips assignments and wrappers. It returns the program that a simple command
+// runs, without its path, and its arguments; "" if there is none.
 func program(words []string) (name string, arguments []string) {
 	for len(words) > 0 {
 		name := words[0][strings.LastIndexByte(words[0], '/')+1:]
@@ -159,7 +158,7 @@ func takesNext(option string, valued []string) bool {
 	return false
 }
 
-// isAssignment reports whether a word is one, as of env.
+// isAssignment reports whether a word is an assignment, for example for env.
 func isAssignment(word string) bool {
 	name, _, ok := strings.Cut(word, "=")
 	return ok && syntax.ValidName(name)

@@ -12,16 +12,16 @@ import (
 	"bashplugin/shared"
 )
 
-// directory is the one that commands run in where a request names no other.
-//
-// Somebody may remove it, as a model that works in it: then commands still begin
-// there, like those of a shell, and can go elsewhere or make it again.
+// directory is the session's directory: commands run there unless a request names
+// another. If it is removed, for example by a command, later commands still begin
+// there, as in a shell, and can go elsewhere or make it again.
 type directory struct {
 	path   string
-	handle *os.File // nil: it may be entered, but not read
+	handle *os.File // keeps it after its removal; nil: it may be entered, but not read
 }
 
-// openDirectory takes a path from the working directory on.
+// openDirectory opens the session's directory. A relative path starts at the working
+// directory.
 func openDirectory(path string) (*directory, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -52,8 +52,8 @@ func (d *directory) resolve(dir string) (string, error) {
 	return "", invalid("cannot run in Dir %q: %v", path, err)
 }
 
-// way returns the path by which a command gets into a directory that resolve has
-// returned.
+// way returns a path that leads into a directory that resolve has returned, even if
+// that is the session's and was removed.
 func (d *directory) way(path string) string {
 	if path != d.path || d.handle == nil {
 		return path
@@ -63,7 +63,7 @@ func (d *directory) way(path string) string {
 	}
 	way := fmt.Sprintf("/proc/self/fd/%d", d.handle.Fd())
 	if _, err := os.Stat(way); err != nil {
-		return path // not a system that has it
+		return path // a system without /proc
 	}
 	return way
 }

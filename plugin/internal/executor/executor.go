@@ -23,15 +23,15 @@ type Executor struct {
 	jobs     registry
 	life     context.Context // ends when Close begins
 	quit     context.CancelFunc
-	wg       sync.WaitGroup // the goroutines that outlive their call
+	wg       sync.WaitGroup // goroutines that outlive the call that started them
 
 	close  sync.Once
-	closed error // what Close met
+	closed error // the result of Close
 }
 
 var _ shared.Bash = (*Executor)(nil)
 
-// New returns an Executor, which Close must end.
+// New returns an Executor, which the caller must Close.
 func New(cfg Config) (*Executor, error) {
 	if err := checkGlobs(cfg.DropEnv); err != nil {
 		return nil, err
@@ -55,8 +55,8 @@ func New(cfg Config) (*Executor, error) {
 	return e, nil
 }
 
-// sweep takes up the orphans of commands that run for long, so that none
-// stays a zombie and the guardian hears of each.
+// sweep adopts the orphans of commands that run for long, so that none stays a
+// zombie and the guardian learns of each.
 func (e *Executor) sweep() {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -96,7 +96,7 @@ func (e *Executor) Execute(ctx context.Context, req shared.ExecuteRequest) (*sha
 	return result, nil
 }
 
-// launch starts a command for which there is room.
+// launch starts a command that has a reservation.
 func (e *Executor) launch(req shared.ExecuteRequest, dir string, number int) (*job.Job, error) {
 	j, err := e.launcher.launch(req, dir, number)
 	if err != nil {
@@ -115,11 +115,11 @@ func (e *Executor) launch(req shared.ExecuteRequest, dir string, number int) (*j
 }
 
 // liveRest is how long Execute waits for a slow live writer. The host waits as
-// long for what is on its way.
+// long for the bytes that are then on their way.
 const liveRest = 500 * time.Millisecond
 
-// settleLive waits for the live writers: those of a lossless copy may take as
-// long as the command, unless the call or the session ends.
+// settleLive waits for the live writers. It waits for a lossless copy until the
+// request's Timeout, unless the call or the session ends first.
 func (e *Executor) settleLive(ctx context.Context, j *job.Job, req shared.ExecuteRequest) {
 	if req.Lossless && !j.Running() {
 		patient, cancel := context.WithTimeout(ctx, req.Timeout-time.Since(j.Started))

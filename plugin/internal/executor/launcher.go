@@ -15,8 +15,8 @@ import (
 	"bashplugin/shared"
 )
 
-// launcher starts commands. It holds what all of them have in common: a new
-// limit of commands, or something that wraps bash, begins here.
+// launcher starts commands. It holds everything that they have in common: a new
+// limit for commands, or a wrapper around bash, goes here.
 type launcher struct {
 	dir   *directory
 	env   []string
@@ -82,7 +82,7 @@ func (l *launcher) findBash() (string, error) {
 	}
 	path, err := exec.LookPath("bash")
 	if _, set := os.LookupEnv("PATH"); err != nil && !set {
-		path, err = exec.LookPath("/bin/bash") // whose own PATH is the system's then
+		path, err = exec.LookPath("/bin/bash") // without PATH, bash uses the system's default
 	}
 	if err != nil {
 		return "", fail(shared.CodeStart, "cannot find bash in PATH (%s): install bash, or start the host with a PATH that has it", os.Getenv("PATH"))
@@ -91,7 +91,7 @@ func (l *launcher) findBash() (string, error) {
 	return path, nil
 }
 
-// startError says what is wrong in terms of what the caller can change.
+// startError says what the caller can do about a failed start.
 func startError(err error, bash, dir string) error {
 	switch {
 	case checkDir(dir) != nil:

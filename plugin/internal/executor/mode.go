@@ -9,8 +9,8 @@ import (
 	"bashplugin/shared"
 )
 
-// rules are what Execute does in a mode. Package shared has the modes' names,
-// and whether Execute waits in them at all.
+// rules say how Execute treats a command in a mode. Package shared has the modes'
+// names, and says whether Execute waits in them at all.
 type rules struct {
 	detaches bool // at the timeout the command goes on as a job; otherwise it is killed
 	ripens   bool // a development command becomes a job by itself
@@ -22,17 +22,17 @@ func rulesOf(mode shared.Mode) rules {
 
 const (
 	// autoDelay is how long a development command runs in the foreground, in
-	// ModeAuto. If it has written nothing by then, autoLook is between two looks.
+	// ModeAuto. From then on it is checked for output every autoLook.
 	autoDelay = 2 * time.Second
 	autoLook  = 100 * time.Millisecond
-	// stopGrace is between SIGTERM and SIGKILL at a timeout, a cancel and Close.
+	// stopGrace is the time between SIGTERM and SIGKILL at a timeout, a cancel and Close.
 	stopGrace = 500 * time.Millisecond
-	// quitWait bounds how long a call waits for the rest of a job that this tool
-	// is ending.
+	// quitWait bounds how long a call waits for the last process of a job that this
+	// tool is ending.
 	quitWait = 2 * time.Second
 )
 
-// attend waits for what the request's mode waits for.
+// attend waits as the request's mode says.
 func (e *Executor) attend(ctx context.Context, j *job.Job, req shared.ExecuteRequest) *shared.Result {
 	if !req.Mode.Waits() {
 		e.limit(j, req.Timeout)
@@ -40,7 +40,7 @@ func (e *Executor) attend(ctx context.Context, j *job.Job, req shared.ExecuteReq
 	}
 	timer := time.NewTimer(req.Timeout)
 	defer timer.Stop()
-	var ripe <-chan time.Time // never, for other commands and in other modes
+	var ripe <-chan time.Time // nil, so never, for other commands and in other modes
 	if rulesOf(req.Mode).ripens && isDevCommand(req.Command) {
 		ripe = time.After(autoDelay)
 	}
@@ -67,8 +67,8 @@ func (e *Executor) attend(ctx context.Context, j *job.Job, req shared.ExecuteReq
 	}
 }
 
-// stop ends a command. Where bash has just ended by itself, what it left behind
-// ends with a call that is cancelled, and is a job at the timeout.
+// stop ends a command. If bash has just ended by itself, stop ends the left-over
+// processes at a cancel; at a timeout they are left to become a job.
 func (e *Executor) stop(j *job.Job, cause shared.Cause) {
 	if j.HasEnded() {
 		if <-j.Ended(); cause != shared.CauseCancel || !j.Running() {
@@ -85,8 +85,8 @@ func (e *Executor) detach(j *job.Job, limits shared.Limits) *shared.Result {
 	return j.Result(limits, false)
 }
 
-// background is detach without waiting: what the command has written by chance
-// already is left to Check, which may wait for it.
+// background is detach in ModeBackground: the first output is left for Check, even if
+// some has come by chance already.
 func (e *Executor) background(j *job.Job, limits shared.Limits) *shared.Result {
 	j.Keep()
 	e.jobs.add(j)
@@ -96,8 +96,8 @@ func (e *Executor) background(j *job.Job, limits shared.Limits) *shared.Result {
 	return j.Result(limits, false)
 }
 
-// finish returns the Result of a command whose bash has ended. What it left
-// behind makes it a job.
+// finish returns the Result of a command whose bash has ended. The command becomes a
+// job if it left processes behind.
 func (e *Executor) finish(j *job.Job, limits shared.Limits) *shared.Result {
 	if !j.HasLeftover() {
 		return j.Result(limits, false)
@@ -126,7 +126,7 @@ func (e *Executor) limit(j *job.Job, timeout time.Duration) {
 	})
 }
 
-// awaitOver waits for the end of a job that this tool is ending, for a while.
+// awaitOver waits for the end of a job that this tool is ending, up to quitWait.
 func awaitOver(ctx context.Context, j *job.Job) {
 	timer := time.NewTimer(quitWait)
 	defer timer.Stop()

@@ -14,14 +14,14 @@ import (
 type registry struct {
 	calls sync.WaitGroup // Executes under way
 
-	mu       sync.Mutex // guards what follows
-	settled  *sync.Cond // reserved is 0
+	mu       sync.Mutex // guards the fields below
+	settled  *sync.Cond // signalled when reserved becomes 0
 	closed   bool
-	started  int // commands ever
+	started  int // commands so far
 	reserved int // commands that are about to start
 	live     map[*job.Job]bool
 	jobs     map[int]*job.Job // by pid
-	finished []*job.Job       // of jobs, in the order in which they ended
+	finished []*job.Job       // the finished ones of jobs, in the order in which they ended
 }
 
 func (r *registry) init() {
@@ -30,8 +30,8 @@ func (r *registry) init() {
 	r.jobs = make(map[int]*job.Job)
 }
 
-// reserve begins an Execute, of whose end calls must be told. It makes room for
-// one more command and returns its number.
+// reserve begins an Execute, which must call calls.Done at its end. It reserves room
+// for a command and returns the command's number.
 func (r *registry) reserve() (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,7 +47,7 @@ func (r *registry) reserve() (int, error) {
 	return r.started, nil
 }
 
-// release gives up what reserve gave.
+// release gives up a reservation.
 func (r *registry) release() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,7 +60,7 @@ func (r *registry) unreserveLocked() {
 	}
 }
 
-// running takes a command that has started in place of its reservation.
+// running replaces a reservation by the command that has started.
 func (r *registry) running(j *job.Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,7 +68,7 @@ func (r *registry) running(j *job.Job) {
 	r.unreserveLocked()
 }
 
-// add makes a command a job. A finished job whose pid it has got is forgotten.
+// add makes a command a job. It forgets a finished job that had the same pid.
 func (r *registry) add(j *job.Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,7 +81,7 @@ func (r *registry) add(j *job.Job) {
 	}
 }
 
-// ended takes note that nothing of a command lives any more.
+// ended records that no process of a command lives any more.
 func (r *registry) ended(j *job.Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -142,7 +142,7 @@ func (r *registry) all() ([]*job.Job, error) {
 	return jobs, nil
 }
 
-// shut refuses everything from now on and returns what still runs.
+// shut refuses all calls from now on and returns the commands that still run.
 func (r *registry) shut() []*job.Job {
 	r.mu.Lock()
 	defer r.mu.Unlock()

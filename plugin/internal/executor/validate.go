@@ -83,7 +83,7 @@ func validateLimits(l *shared.Limits) error {
 	return nil
 }
 
-// validateCheck returns the compiled WaitFor, nil where there is none.
+// validateCheck returns the compiled WaitFor, nil if there is none.
 func validateCheck(req *shared.CheckRequest) (*regexp.Regexp, error) {
 	if err := validatePID(req.PID); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func validateCheck(req *shared.CheckRequest) (*regexp.Regexp, error) {
 		return nil, nil
 	}
 	if n := len(req.WaitFor); n > shared.MaxPatternBytes {
-		return nil, invalid("WaitFor has %d bytes, and may have %d", n, shared.MaxPatternBytes)
+		return nil, invalid("WaitFor has %d bytes: at most %d are allowed", n, shared.MaxPatternBytes)
 	}
 	pattern, err := regexp.Compile(req.WaitFor)
 	if err != nil {
@@ -129,7 +129,7 @@ func validateKill(req *shared.KillRequest) error {
 	return validateLimits(&req.Limits)
 }
 
-// validatePID leaves a pid that is merely unknown to the registry.
+// validatePID refuses a pid that no job can have. The registry refuses unknown ones.
 func validatePID(pid int) error {
 	if pid == 0 || pid < shared.AllJobs {
 		return invalid("PID is %d: use the PID of a Result, or AllJobs (%d)", pid, shared.AllJobs)

@@ -10,16 +10,16 @@ import (
 // (MAX_ARG_STRLEN).
 const maxArgument = 128 << 10
 
-// runScript is what bash runs in place of a command that is too long for an
-// argument: it reads the command from descriptor 3 and runs it as bash -c
-// would, with neither the descriptor nor the variable left. What runs before it,
-// as BASH_ENV says, may have used the descriptor.
+// runScript replaces a command that is too long for an argument. It reads the
+// command from descriptor 3 and runs it as bash -c would, without the descriptor and
+// the variable. The script that BASH_ENV names runs earlier and may have used
+// the descriptor.
 const runScript = `IFS= builtin read -r -d "" <&3 || :; exec 3<&-; ` +
 	`[[ ${REPLY-} ]] || { builtin echo "bash: the command is lost: BASH_ENV uses descriptor 3, by which a long one comes" >&2; builtin exit 126; }; ` +
-	`builtin eval "unset REPLY;$REPLY"` // all in one line, so that bash counts those of the command
+	`builtin eval "unset REPLY;$REPLY"` // on one line, so that bash's line numbers are those of the command
 
-// arguments sets how bash gets the command. The file, nil for a short command,
-// is closed after the start.
+// arguments adds the command to spec. The caller closes the file, which is nil for a
+// short command, after the start.
 func arguments(spec *process.Spec, command string) (*os.File, error) {
 	spec.Args = []string{"bash", "-c", "--", command} // -- for a command that begins with - or +
 	if len(command) < maxArgument {

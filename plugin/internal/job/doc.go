@@ -1,11 +1,11 @@
 // Package job runs one command: its processes, its output and its outcome.
 //
-// A Job is started, and from then on one goroutine (follow) sees it through:
+// One goroutine (follow) accompanies a Job from its start to its end:
 //
-//	start ► bash ends ► what it wrote is read ► Ended
-//	                                            │ processes were left behind
-//	                                            ▼
-//	                                their last one ends ► Over
+//	start ► bash ends ► its output is read ► Ended
+//	                                         │ if it left processes behind
+//	                                         ▼
+//	                                 the last one ends ► Over
 //
 // Each stream of the command has a source, whose goroutine reads the pipe and
 // hands every chunk to two places:
@@ -13,5 +13,5 @@
 //	pipe ► source ┬► live copy ► the request's writer   (raw bytes)
 //	              └► output.Stream ► Results and log     (text)
 //
-// A Result is an immutable account of the moment it was made.
+// A Result is an immutable account of the Job at one moment.
 package job

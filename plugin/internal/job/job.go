@@ -12,7 +12,7 @@ import (
 	"bashplugin/shared"
 )
 
-// Config is what a Job needs besides its request.
+// Config configures a Job, besides its request.
 type Config struct {
 	Start func(process.Spec) (*process.Group, error)
 	Logs  *output.Logs
@@ -22,7 +22,7 @@ type Config struct {
 	Dir   string   // absolute, as a Result shows it
 	Place string   // a path to Dir, which may have been removed
 	Env   []string
-	Name  string // of the log files, which end in .stdout.log and .stderr.log
+	Name  string // of the log files, before .stdout.log and .stderr.log
 }
 
 // Job is one command, from its start to the end of the last process that it
@@ -30,17 +30,17 @@ type Config struct {
 type Job struct {
 	PID     int
 	Started time.Time
-	req     shared.ExecuteRequest // without what only the start needs
+	req     shared.ExecuteRequest // without the fields that only the start needs
 	dir     string
 
 	group          *process.Group
-	stdout, stderr *source // stderr is nil where it is merged into stdout
+	stdout, stderr *source // stderr is nil if it is merged into stdout
 	copies         [2]*liveCopy
 
-	ended chan struct{} // closed when bash has ended and what it wrote is read: outcome is set
-	over  chan struct{} // closed when nothing of the job lives and everything is read
+	ended chan struct{} // closed when bash has ended, its output is read and outcome is set
+	over  chan struct{} // closed when no process of the job lives and all output is read
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	cause   shared.Cause
 	outcome outcome
 	toldEnd bool // a Result has said that bash has ended
@@ -50,7 +50,7 @@ type Job struct {
 type outcome struct {
 	ended    bool
 	status   process.Status
-	cause    shared.Cause // why this tool ended it; "": it ended by itself
+	cause    shared.Cause // why this tool ended bash; "": bash ended by itself
 	duration time.Duration
 }
 
@@ -83,11 +83,11 @@ func start(cfg Config, files []*os.File, command string) (*process.Group, error)
 	if err != nil {
 		return nil, err
 	}
-	defer script.Close() // nil for a short command: then this does nothing
+	defer script.Close() // does nothing for a short command, whose script is nil
 	return cfg.Start(spec)
 }
 
-// open makes the pipes and what follows them. It returns the command's files.
+// open makes the sources and live copies. It returns the command's files.
 func (j *Job) open(cfg Config) (files []*os.File, err error) {
 	files = []*os.File{cfg.Null}
 	j.copies[0], j.copies[1] = newLiveCopies(j.req.Stdout, j.req.Stderr, j.req.Lossless)
@@ -114,7 +114,7 @@ func (j *Job) openStream(cfg Config, name string, copy *liveCopy) (*source, *os.
 	return s, write, nil
 }
 
-// abandon gives up what a command that did not start would have used.
+// abandon closes the sources and live copies of a command that did not start.
 func (j *Job) abandon() {
 	for _, s := range j.sources() {
 		s.file.Close()
@@ -139,14 +139,14 @@ func (j *Job) sources() []*source {
 	return all
 }
 
-// follow sees the command through.
+// follow waits for the end of bash and of the left-over processes.
 func (j *Job) follow() {
 	<-j.group.Exited()
 	duration := time.Since(j.Started)
 	j.drain()
 	left := j.group.LeftBehind()
 	if left {
-		j.drain() // what was passed on meanwhile, as by tee
+		j.drain() // the output that a tee, for example, has passed on meanwhile
 	} else {
 		j.finish()
 	}
@@ -164,32 +164,32 @@ func (j *Job) follow() {
 	}
 }
 
-// drain reads what was written so far.
+// drain reads the output that was written so far.
 func (j *Job) drain() {
 	for _, s := range j.sources() {
 		s.drain()
 	}
 }
 
-// finish reads the rest and closes the streams. Nothing of the job lives.
+// finish reads the rest and closes the streams. No process of the job lives.
 func (j *Job) finish() {
 	j.drain()
 	for _, s := range j.sources() {
 		s.close()
 	}
-	j.closeCopies() // of a stream that is merged
+	j.closeCopies() // with Merge, the copy for stderr has no source that closes it
 }
 
-// Ended is closed when bash has ended and everything it wrote was read.
+// Ended is closed when bash has ended and all its output was read.
 func (j *Job) Ended() <-chan struct{} { return j.ended }
 
-// HasEnded reports whether bash has ended, even where Ended is not closed yet.
+// HasEnded reports whether bash has ended, even if Ended is not closed yet.
 func (j *Job) HasEnded() bool { return !j.group.LeaderLives() }
 
-// Over is closed when, besides, everything it left behind has ended.
+// Over is closed when the processes that bash left behind have ended, too.
 func (j *Job) Over() <-chan struct{} { return j.over }
 
-// Running reports whether bash or something it left behind lives.
+// Running reports whether bash or a process that it left behind lives.
 func (j *Job) Running() bool {
 	select {
 	case <-j.over:
@@ -199,16 +199,15 @@ func (j *Job) Running() bool {
 	}
 }
 
-// Keep makes the logs, for a job that others will look at later.
+// Keep makes the logs, for a command that becomes a job.
 func (j *Job) Keep() {
 	for _, s := range j.sources() {
 		s.text.Keep()
 	}
 }
 
-// End ends the job's processes: sig, and after grace SIGKILL. It returns when
-// nothing lives and everything is read, or when the kernel does not let a
-// process go.
+// End ends the job's processes by sig, and after grace by SIGKILL. It returns when
+// none lives and all output is read, or when one could not be ended.
 func (j *Job) End(cause shared.Cause, sig syscall.Signal, grace time.Duration) {
 	j.mu.Lock()
 	if j.cause == "" && j.group.LeaderLives() {

@@ -8,30 +8,30 @@ import (
 )
 
 const (
-	liveBuffer = 8 << 20   // bytes that wait for one writer
-	liveKept   = 256 << 10 // a larger buffer is given up once it is empty
+	liveBuffer = 8 << 20   // bytes that may wait for one writer
+	liveKept   = 256 << 10 // a larger buffer is freed once it is empty
 )
 
 // liveCopy copies the raw bytes of one stream to a writer of its request. Its
-// goroutine writes; the bytes that the writer has not taken yet wait in memory.
-// A nil liveCopy, of a stream without a writer, does nothing.
+// goroutine (run) writes; bytes that the writer has not taken yet wait in memory.
+// A stream without a writer has a nil liveCopy, which does nothing.
 //
 //	source ► put ► waiting ► run ► to
 type liveCopy struct {
 	to   io.Writer
 	turn *sync.Mutex // held during a Write of any of the job's copies
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	changed  *sync.Cond
 	waiting  []byte
-	gap      int64 // bytes skipped behind waiting
+	gap      int64 // bytes skipped after those in waiting
 	skipped  int64 // bytes skipped so far
-	busy     bool  // run has bytes that are not written yet
-	lossless bool  // a full buffer holds the command up
-	closed   bool  // nothing more comes, or to has failed
+	busy     bool  // run holds bytes that are not written yet
+	lossless bool  // if the buffer is full, the command waits
+	closed   bool  // nothing more comes, or the writer has failed
 }
 
-// newLiveCopies begins a job's copies, nil for a writer that is nil.
+// newLiveCopies starts a job's copies; that for a nil writer is nil.
 func newLiveCopies(stdout, stderr io.Writer, lossless bool) (out, errs *liveCopy) {
 	turn := new(sync.Mutex)
 	return newLiveCopy(stdout, turn, lossless), newLiveCopy(stderr, turn, lossless)
@@ -59,7 +59,7 @@ func (c *liveCopy) ready() {
 	}
 }
 
-// put takes a copy of p, or skips it where the buffer is full.
+// put adds p to the buffer, or skips it if the buffer is full.
 func (c *liveCopy) put(p []byte) {
 	if c == nil {
 		return
@@ -78,7 +78,7 @@ func (c *liveCopy) put(p []byte) {
 	}
 }
 
-// closeGapLocked puts a line in the place of the bytes that were skipped.
+// closeGapLocked puts a line in place of the skipped bytes.
 func (c *liveCopy) closeGapLocked() {
 	if c.gap > 0 {
 		c.waiting = fmt.Appendf(c.waiting, "\n[… %d bytes skipped …]\n", c.gap)
@@ -86,7 +86,7 @@ func (c *liveCopy) closeGapLocked() {
 	}
 }
 
-// close says that nothing more comes.
+// close ends the copy once the writer has everything.
 func (c *liveCopy) close() {
 	if c == nil {
 		return
@@ -125,8 +125,8 @@ func (c *liveCopy) run() {
 	}
 }
 
-// take waits for bytes and returns them; nil: nothing more comes. It takes the
-// part before, which is written, for its memory.
+// take waits for bytes and returns them; none: the copy has ended. It reuses the
+// memory of before, the part that was written last.
 func (c *liveCopy) take(before []byte) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,8 +151,8 @@ func (c *liveCopy) fail() {
 	c.waiting, c.gap, c.closed = nil, 0, true
 }
 
-// settle waits until the writer has everything, until ctx ends. From then on a
-// lossless copy skips instead of holding the command up.
+// settle waits until the writer has everything, or until ctx ends. From then on a
+// lossless copy skips bytes instead of making the command wait.
 func (c *liveCopy) settle(ctx context.Context) {
 	if c == nil {
 		return
@@ -172,8 +172,8 @@ func (c *liveCopy) settle(ctx context.Context) {
 	c.changed.Broadcast()
 }
 
-// SettleLive waits until the live writers have everything so far, or until ctx
-// ends. From then on a lossless copy skips, too.
+// SettleLive waits until the live writers have all output so far, or until ctx
+// ends. From then on a lossless copy skips bytes, too.
 func (j *Job) SettleLive(ctx context.Context) {
 	for _, c := range j.copies {
 		c.settle(ctx)

@@ -8,8 +8,8 @@ import (
 
 const pendingRequest = unix.TIOCINQ // FIONREAD
 
-// pipe is os.Pipe, except that the writing end needs no poller: it is for the
-// command alone. The pipe is larger than usual if the system allows that.
+// pipe is os.Pipe without a poller for the writing end, which only the command uses.
+// The pipe is larger than usual if the system allows that.
 func pipe() (read, write *os.File, err error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {

@@ -11,8 +11,8 @@ import (
 	"bashplugin/shared"
 )
 
-// Result accounts for the job: all output so far, or only what no Result has
-// shown. Either counts as shown.
+// Result accounts for the job, with all output so far or only the output that no
+// Result has shown. That output counts as shown from now on.
 func (j *Job) Result(limits shared.Limits, all bool) *shared.Result {
 	return j.account(func(s *output.Stream) shared.Output { return s.Show(limits, all) })
 }
@@ -73,11 +73,10 @@ func (j *Job) Summary() *shared.Result {
 	return r
 }
 
-// leftover lists what bash has left running. A process that has just ended is
-// waited for until its output is read, so that a Result without left-overs is
-// whole.
+// leftover lists the processes that bash has left running. If it finds none, it waits
+// up to 100 ms for Over, so that a Result without left-overs has all output.
 func (j *Job) leftover() []shared.Process {
-	for i := 0; i < 20 && j.Running(); i++ { // a process that forks and ends may be missed once
+	for i := 0; i < 20 && j.Running(); i++ { // one look may miss a process that forks and ends
 		var left []shared.Process
 		for _, p := range j.group.Members() {
 			left = append(left, shared.Process{PID: p.PID, Command: p.Command})
@@ -95,7 +94,7 @@ func (j *Job) leftover() []shared.Process {
 	return nil
 }
 
-// HasLeftover reports whether bash has ended and left something running.
+// HasLeftover reports whether bash, which has ended, left processes running.
 func (j *Job) HasLeftover() bool { return j.Running() && (len(j.leftover()) > 0 || j.Running()) }
 
 func status(o outcome) (shared.Status, shared.Cause) {
@@ -113,8 +112,8 @@ func (j *Job) HasOutput() bool {
 	return slices.ContainsFunc(j.sources(), func(s *source) bool { return s.text.Written() })
 }
 
-// OutputChanged returns channels that are closed when more was written; the
-// second is nil where the streams are merged.
+// OutputChanged returns channels that are closed at the next output; the second one
+// is nil if the streams are merged.
 func (j *Job) OutputChanged() (stdout, stderr <-chan struct{}) {
 	if j.stderr != nil {
 		stderr = j.stderr.text.Changed()
@@ -122,7 +121,7 @@ func (j *Job) OutputChanged() (stdout, stderr <-chan struct{}) {
 	return j.stdout.text.Changed(), stderr
 }
 
-// Watch looks for text that no Result had shown when it was made.
+// Watch looks for a match in output that no Result had shown when the Watch was made.
 type Watch struct {
 	streams []*output.Watch
 }
@@ -136,8 +135,8 @@ func (j *Job) Watch(re *regexp.Regexp) *Watch {
 	return w
 }
 
-// Match looks at what has come since the last call or, where that is much, at
-// the next part of it: then it reports that there is more.
+// Match looks at the output since the last call. If there is much, it looks at the
+// next part only and returns true for more.
 func (w *Watch) Match() (found, more bool) {
 	for _, s := range w.streams {
 		hit, rest := s.Match()

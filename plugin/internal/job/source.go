@@ -14,25 +14,24 @@ import (
 const (
 	bufferSize = 64 << 10 // bytes that one read takes at most
 
-	// pipeSize is what a command can write ahead of its reader. An ordinary
-	// user's pipes may have 64 MiB in all before the system makes new ones
-	// smaller.
+	// pipeSize is how many bytes a command can write ahead of its reader. Once an
+	// ordinary user's pipes have 64 MiB in all, the system makes new ones smaller.
 	pipeSize = 256 << 10
 )
 
-// buffers are those of the reads under way: an idle command holds none.
+// buffers are the buffers for reading: only a read under way holds one.
 var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
-// Turns bounds how many commands' output is handled at a time, so that
-// commands that write without end leave a processor for everything else.
+// Turns is a semaphore around the handling of output. It leaves one processor for
+// everything else while commands write without end.
 type Turns chan struct{}
 
 // NewTurns returns Turns for a number of processors.
 func NewTurns(processors int) Turns { return make(Turns, max(1, processors-1)) }
 
-// source is one stream of a command: the reading end of its pipe, and where the
-// bytes go. A goroutine reads it until its end of file; drain may read beside
-// it.
+// source is one stream of a command: the reading end of its pipe, and the two
+// destinations of the bytes. A goroutine (run) reads until the end of file; drain
+// may read at the same time.
 type source struct {
 	file  *os.File
 	conn  syscall.RawConn
@@ -41,12 +40,12 @@ type source struct {
 	copy  *liveCopy
 	done  chan struct{} // closed when the goroutine has ended
 
-	mu    sync.Mutex // held during a read and the handling of its bytes; guards what follows
+	mu    sync.Mutex // held during a read and the handling of its bytes; guards the fields below
 	total int64
 	eof   bool
 }
 
-// newSource makes a pipe and returns its writing end.
+// newSource makes a source and returns it with the writing end of its pipe.
 func newSource(turns Turns, text *output.Stream, copy *liveCopy) (*source, *os.File, error) {
 	read, write, err := pipe()
 	if err != nil {
@@ -80,7 +79,7 @@ func (s *source) run() {
 	})
 }
 
-// read handles what one read gives. At the end of file n is 0 and the error
+// read reads once and passes the bytes on. At the end of file n is 0 and err is
 // nil.
 func (s *source) read(fd int) (n int, err error) {
 	s.mu.Lock()
@@ -106,8 +105,8 @@ func (s *source) read(fd int) (n int, err error) {
 	return n, nil
 }
 
-// drain reads what is in the pipe at this moment, and does not wait for more:
-// a process that goes on writing does not hold it up.
+// drain reads the bytes that are in the pipe now and returns, even if a process
+// goes on writing.
 func (s *source) drain() {
 	_ = s.conn.Control(func(fd uintptr) {
 		for target := s.written(int(fd)); s.taken() < target; {
@@ -129,16 +128,16 @@ func (s *source) written(fd int) int64 {
 	return s.total + int64(pending)
 }
 
-// taken returns how many bytes have left it.
+// taken returns how many bytes have left the pipe so far.
 func (s *source) taken() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.total
 }
 
-// close stops reading and ends the text and the copy. The pipe must have no
-// writer left of the command's: one would be killed by SIGPIPE. What another
-// process goes on writing is lost.
+// close stops reading and ends the text and the copy. The command must have no
+// process left: SIGPIPE would kill one that writes. Bytes that another process
+// still writes into the pipe are lost.
 func (s *source) close() {
 	s.mu.Lock()
 	s.eof = true

@@ -1,4 +1,4 @@
-// Package output turns what a command writes into what a Result shows.
+// Package output turns the raw output of a command into the text of a Result.
 //
 // Raw bytes go through a Stream:
 //
@@ -8,7 +8,7 @@
 //	                 ▼
 //	         the line being written
 //
-//	Show  ◄─ tail and line; of what is older, the file
+//	Show  ◄─ tail and line; older text from the file
 //	Watch ◄─ the same
 //
 // The mutex is never held while a file is read or written. The goroutine that
@@ -16,12 +16,12 @@
 // beginning of Write, so that a slow disk holds up the command alone.
 //
 // Memory is bounded however much is written: a tail of fixed size, the line
-// being written, and two buffers for a log while it is written. Counts are
-// those of the sanitized text and always exact.
+// being written, and two buffers for a log while it is written. Counts refer to
+// the sanitized text and are always exact.
 //
 // A log has finished lines; the front of a very long line counts as finished.
-// The line being written is put behind them whenever a Result names the log, and
-// written over later.
+// The line being written is appended whenever a Result names the log, and
+// overwritten later.
 //
 // Logs is the folder with a session's logs and the bounds that they share; Sweep
 // removes the folders of sessions that are long over.

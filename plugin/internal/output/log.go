@@ -12,23 +12,23 @@ import (
 
 // logFile is the file that holds a stream from its first byte on:
 //
-//	finished text │ the line being written, as it was when it was last asked for
+//	finished text │ the line being written, as it was when a Result last named the log
 //	            size                                                             end
 //
-// It stops for good at the first byte that the bounds or the disk do not allow,
-// so that it is always an unbroken beginning of the stream. One goroutine at a
-// time may use it.
+// The file stops for good at the first byte that the bounds or the disk do not
+// allow, so that it is always an unbroken beginning of the stream. One goroutine
+// at a time may use it.
 type logFile struct {
 	logs      *Logs
 	name      string
 	file      *os.File // nil: not made yet
 	size, end int64
-	stop      error // why it gets no more
+	stop      error // why the file gets no more text; nil: it does
 	closed    bool
 }
 
-// update appends finished text and puts the line that is being written behind it;
-// nil leaves either alone.
+// update appends finished text, and after it the line being written. Either may be
+// nil.
 func (l *logFile) update(text, line []byte) {
 	if l.file == nil && l.stop == nil {
 		l.file, l.stop = l.logs.create(l.name)
@@ -51,7 +51,7 @@ func (l *logFile) append(p []byte) {
 	}
 }
 
-// put makes p the end of the file, behind the finished text.
+// put writes p after the finished text and cuts the file there.
 func (l *logFile) put(p []byte) (int, error) {
 	if _, err := l.file.Seek(l.size, io.SeekStart); err != nil {
 		return 0, err
@@ -65,7 +65,7 @@ func (l *logFile) put(p []byte) (int, error) {
 	return n, err
 }
 
-// close closes the file; what it holds stays.
+// close closes the file, which is kept.
 func (l *logFile) close() {
 	if l.file == nil || l.closed {
 		return
@@ -77,8 +77,8 @@ func (l *logFile) close() {
 	}
 }
 
-// state returns the file's path, "" where there is none, and why it gets no
-// more, "" where it does.
+// state returns the file's path, "" if there is none, and the reason why the file
+// gets no more text, "" if it does.
 func (l *logFile) state() (path, problem string) {
 	if l.file != nil {
 		path = l.file.Name()
@@ -89,7 +89,7 @@ func (l *logFile) state() (path, problem string) {
 	return path, problem
 }
 
-// cause strips the path off an error: the Result has it in Path.
+// cause strips the path off an error: the Result has the path already.
 func cause(err error) error {
 	var path *os.PathError
 	if errors.As(err, &path) {

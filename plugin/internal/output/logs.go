@@ -24,7 +24,7 @@ type LogsConfig struct {
 	Dir             string        // holds the sessions' folders; "": a private folder for the user below os.TempDir
 	MaxBytes        int64         // of one log; 0: DefaultMaxLogBytes
 	MaxSessionBytes int64         // of all logs of the session; 0: DefaultMaxSessionBytes
-	Retention       time.Duration // how long logs outlive their session; 0: DefaultRetention; negative: not at all
+	Retention       time.Duration // how long logs are kept after their session; 0: DefaultRetention; negative: not at all
 }
 
 // Logs is a session's folder of logs. The folder, with mode 0700, is made for
@@ -33,15 +33,15 @@ type LogsConfig struct {
 type Logs struct {
 	cfg LogsConfig
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	left   int64      // bytes that the session may still write
 	folder string
 	lock   *os.File // held while the session lives
 	closed bool
-	sizes  map[string]int64 // of the logs that are finished, by path
+	sizes  map[string]int64 // of the finished logs, by path
 }
 
-// NewLogs makes nothing on disk yet.
+// NewLogs returns a session's Logs. It creates nothing on disk yet.
 func NewLogs(cfg LogsConfig) *Logs {
 	cfg.Dir = cmp.Or(cfg.Dir, DefaultLogDir())
 	if abs, err := filepath.Abs(cfg.Dir); err == nil { // a Result's reader may have another working directory
@@ -59,14 +59,14 @@ func DefaultLogDir() string {
 	return dir
 }
 
-// create makes a new, empty log, never over or through anything that exists.
+// create makes a new, empty log. It never opens an existing file or follows a link.
 func (l *Logs) create(name string) (*os.File, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return nil, errors.New("no log: the session has ended")
 	}
-	for range 2 { // a folder that was removed is made again
+	for range 2 { // if the folder was removed, it is made again
 		if err := l.open(); err != nil {
 			return nil, fmt.Errorf("no log: %w", err)
 		}
@@ -83,7 +83,7 @@ func (l *Logs) create(name string) (*os.File, error) {
 	return nil, errors.New("no log: its folder is removed again and again")
 }
 
-// open makes the session's folder where there is none.
+// open makes the session's folder if there is none.
 func (l *Logs) open() error {
 	if l.lock != nil {
 		return nil
@@ -107,8 +107,8 @@ func (l *Logs) open() error {
 	return nil
 }
 
-// checkDir refuses a default folder that another user made: its name is easy to
-// guess. Any other folder is its user's choice.
+// checkDir refuses a default folder that another user made, because its name is easy
+// to guess. Any other folder is the choice of the plugin's user.
 func checkDir(dir string) error {
 	if dir != DefaultLogDir() {
 		return nil
@@ -124,8 +124,8 @@ func checkDir(dir string) error {
 	return nil
 }
 
-// Close ends the session's hold on its folder and removes it where nothing is in
-// it any more or, with a negative retention, in any case.
+// Close unlocks the session's folder. It removes the folder if no log is left in it
+// or, with a negative retention, in any case.
 func (l *Logs) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,14 +140,14 @@ func (l *Logs) Close() error {
 	return errors.Join(err, l.lock.Close())
 }
 
-// holdsNothing reports whether a session's folder has its lock alone.
+// holdsNothing reports whether a session's folder holds only its lock.
 func holdsNothing(folder string) bool {
 	entries, err := os.ReadDir(folder)
 	return err == nil && len(entries) == 1 && entries[0].Name() == lockName
 }
 
-// allow says how many of n bytes a log of the given size may take, and what
-// stops it where these are not all. The bytes are taken off the session's
+// allow returns how many of n bytes a log of the given size may take, and the
+// reason if it may not take all. It subtracts these bytes from the session's
 // bound.
 func (l *Logs) allow(size int64, n int) (allowed int, reason error) {
 	allowed = n
@@ -167,14 +167,14 @@ func (l *Logs) allow(size int64, n int) (allowed int, reason error) {
 	return allowed, reason
 }
 
-// finished takes note of a log that gets no more.
+// finished records a log that gets no more text.
 func (l *Logs) finished(path string, size int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sizes[path] = size
 }
 
-// reclaimLocked gives back the bytes of finished logs that were removed since.
+// reclaimLocked gives back the bytes of finished logs that were removed.
 func (l *Logs) reclaimLocked() {
 	for path, size := range l.sizes {
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {

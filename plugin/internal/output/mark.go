@@ -2,9 +2,9 @@ package output
 
 import "hash/maphash"
 
-// mark is how far Results have shown a stream: everything before pos, and size
-// bytes of the line that was being written there. A hash of them tells later
-// whether that line was rewritten.
+// mark says how much of a stream Results have shown: everything before pos, and size
+// bytes of the line that was being written at pos. Their hash tells later whether
+// that line was rewritten.
 type mark struct {
 	pos  int64
 	size int
@@ -13,15 +13,15 @@ type mark struct {
 
 var markSeed = maphash.MakeSeed()
 
-// markLocked marks everything as shown.
+// markLocked returns the mark for everything so far.
 func (s *Stream) markLocked() mark {
 	line := s.san.Line()
 	return mark{pos: s.tail.end, size: len(line), hash: maphash.Bytes(markSeed, line)}
 }
 
-// freshLocked returns the position of the first byte that m has not shown. A
-// line that was rewritten begins again, unless its beginning has left the tail
-// already.
+// freshLocked returns the position of the first byte not yet shown according to m.
+// That is the beginning of the line if it was rewritten, unless the line's beginning
+// has left the tail already.
 func (s *Stream) freshLocked(m mark) int64 {
 	if m.size > 0 && m.pos >= s.tail.start() {
 		text := s.textLocked(m.pos)

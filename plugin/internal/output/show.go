@@ -11,9 +11,9 @@ import (
 	"bashplugin/shared"
 )
 
-// Show returns what a Result shows under the limits: everything so far, or
-// only what no Result has shown. Either counts as shown. Where the Result names
-// a log, the log has everything by then, unless PathError says why not.
+// Show returns the stream for a Result, cut to the limits: all text so far, or only
+// the text that no Result has shown. That text counts as shown from now on. If the
+// Output names a log, the log is complete, unless PathError says why not.
 func (s *Stream) Show(limits shared.Limits, all bool) shared.Output {
 	v := s.look(limits, all)
 	path, problem := s.sync()
@@ -42,14 +42,14 @@ func (s *Stream) Outline() shared.Output {
 // view is a stream at one moment, as far as a Result shows it.
 type view struct {
 	limits shared.Limits
-	from   int64 // the Result shows what follows
-	want   int64 // text should begin here, a byte before what fits
+	from   int64 // where the part begins that the Result is about
+	want   int64 // where text should begin: one byte before the part that fits
 	end    int64
 	lines  int64
-	text   []byte // up to end; where only the log has the beginning, without it
+	text   []byte // up to end; begins later than want if only the log has the beginning
 }
 
-// look returns a view, and counts what it shows as shown.
+// look returns a view, and counts everything so far as shown.
 func (s *Stream) look(limits shared.Limits, all bool) *view {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,8 +70,8 @@ func (s *Stream) look(limits shared.Limits, all bool) *view {
 // begin is the position where text begins.
 func (v *view) begin() int64 { return v.end - int64(len(v.text)) }
 
-// show cuts the view down to its limits. What memory does not have comes from
-// the log, as far as the log has it.
+// show cuts the view down to its limits. Text that is no longer in memory comes from
+// the log, if the log has it.
 func (v *view) show(path string) shared.Output {
 	if missing := int(v.begin() - v.want); missing > 0 {
 		if older := readLog(path, v.want, missing); len(older) == missing {
@@ -87,7 +87,7 @@ func (v *view) show(path string) shared.Output {
 			c, kept = cut{}, v.text
 		} else {
 			out.Head = v.head(path, ends)
-			rest := min(ends, int(size)-len(out.Head)) // nothing twice
+			rest := min(ends, int(size)-len(out.Head)) // no byte twice
 			kept = v.text[runeStart(v.text, max(0, len(v.text)-rest)):]
 		}
 	}

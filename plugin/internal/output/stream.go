@@ -8,30 +8,30 @@ import (
 	"bashplugin/plugin/internal/sanitize"
 )
 
-// DefaultTail is how many bytes a Stream keeps in memory where its
-// configuration does not ask for more. It holds the default limits' worth.
+// DefaultTail is how many bytes a Stream keeps in memory unless its configuration
+// asks for more. They are enough for the default limits.
 const DefaultTail = 64 << 10
 
-// StreamConfig is what a Stream needs to know.
+// StreamConfig configures a Stream.
 type StreamConfig struct {
 	Logs *Logs
 	Name string // of the log file
 	Tail int    // bytes kept in memory, at least DefaultTail
 }
 
-// Stream is one output stream of a command, from raw bytes to what Results
-// show of it. It is safe for concurrent use.
+// Stream is one output stream of a command, from raw bytes to the text in Results.
+// It is safe for concurrent use.
 type Stream struct {
 	cfg StreamConfig
 
-	mu      sync.Mutex // guards what follows; never held over disk
+	mu      sync.Mutex // guards the fields below; never held while a file is read or written
 	san     *sanitize.Sanitizer
 	tail    tail       // of the finished text
 	lines   int64      // newlines in the finished text
 	log     *logWriter // nil: the tail has all of the finished text
 	shown   mark
 	ended   bool
-	changed chan struct{} // closed at the next change; nil: it was not asked for
+	changed chan struct{} // closed at the next change; nil: no caller waits for it
 }
 
 // NewStream returns an empty stream.
@@ -42,15 +42,15 @@ func NewStream(cfg StreamConfig) *Stream {
 	return s
 }
 
-// Ready makes room in memory for one more Write of writeSize: where there is
-// none, it writes to the log, and waits for the disk.
+// Ready makes room in memory for one more Write of writeSize: if there is none, it
+// writes to the log and waits for the disk.
 func (s *Stream) Ready() { s.flush(fillSize-writeSize, blockSize, false) }
 
-// Flush writes to the log the finished text that it does not have, and waits for
-// the disk. It is for the moments in which nothing more comes.
+// Flush writes all finished text to the log and waits for the disk. It is called
+// when the command writes nothing.
 func (s *Stream) Flush() { s.flush(1, 1, false) }
 
-// Write takes raw bytes. It never fails. It makes room as Ready does.
+// Write takes raw bytes, making room as Ready does. It never fails.
 func (s *Stream) Write(p []byte) (int, error) {
 	for chunk := range slices.Chunk(p, writeSize) {
 		s.Ready()
@@ -66,7 +66,7 @@ func (s *Stream) writeChunk(p []byte) {
 	s.changeLocked()
 }
 
-// finished is where finished text comes from the Sanitizer, with the mutex held.
+// finished takes finished text from the Sanitizer. The mutex is held.
 type finished struct{ s *Stream }
 
 func (f finished) Write(p []byte) (int, error) {
@@ -82,7 +82,7 @@ func (f finished) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Keep has a log made, which has everything. It does not wait for the disk.
+// Keep starts a log of the whole stream. It does not wait for the disk.
 func (s *Stream) Keep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,14 +125,14 @@ func (s *Stream) changeLocked() {
 	}
 }
 
-// Written reports whether the stream holds anything.
+// Written reports whether the stream has any text.
 func (s *Stream) Written() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.endLocked() > 0
 }
 
-// endLocked is where the stream ends so far, the line being written included.
+// endLocked returns the length of the stream so far, with the line being written.
 func (s *Stream) endLocked() int64 { return s.tail.end + int64(len(s.san.Line())) }
 
 func (s *Stream) totalLinesLocked() int64 {

@@ -15,14 +15,14 @@ const (
 	lockName      = ".lock" // its content is the session's retention
 )
 
-// lockSession marks a folder as that of a live session for as long as the
-// returned file is open in some process.
+// lockSession marks a folder as that of a live session until the returned file is
+// closed.
 func lockSession(folder string, retention time.Duration) (*os.File, error) {
 	lock, err := os.OpenFile(filepath.Join(folder, lockName), os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX) // waits where a sweep is looking at it
+	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX) // waits for a sweep that is looking at it
 	if err == nil {
 		_, err = lock.WriteString(retention.String())
 	}
@@ -33,8 +33,8 @@ func lockSession(folder string, retention time.Duration) (*os.File, error) {
 	return lock, nil
 }
 
-// Sweep removes the folders that dead sessions left below dir ("": the
-// default folder) longer ago than their retention, and never a live session's.
+// Sweep removes the folders below dir ("": the default folder) of sessions that ended
+// longer ago than their retention. It never removes the folder of a live session.
 func Sweep(dir string) {
 	if dir == "" {
 		dir = DefaultLogDir()
@@ -56,7 +56,7 @@ func sweepSession(folder string, now time.Time) {
 		return
 	}
 	lock, err := os.OpenFile(filepath.Join(folder, lockName), os.O_RDWR|syscall.O_NOFOLLOW, 0)
-	if err != nil { // a session that is just starting, or something else
+	if err != nil { // a session that is just starting, or not a session's folder
 		return
 	}
 	defer lock.Close()
@@ -73,7 +73,7 @@ func sweepSession(folder string, now time.Time) {
 	}
 }
 
-// lastChange is when folder or something in it was last written.
+// lastChange returns when folder or a file in it was last written.
 func lastChange(folder string) time.Time {
 	var last time.Time
 	_ = filepath.WalkDir(folder, func(_ string, entry fs.DirEntry, err error) error {

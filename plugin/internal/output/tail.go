@@ -1,8 +1,8 @@
 package output
 
-// tail keeps the last bytes of a stream. Positions are those of the whole
-// stream, so that start tells a reader whether it fell behind. Memory grows with
-// the stream up to max and then stays.
+// tail keeps the last bytes of a stream. Positions count from the beginning of the
+// stream, so that start tells a reader whether it fell behind. Memory grows with the
+// stream up to max and then stays the same.
 type tail struct {
 	buf []byte // a ring once len(buf) == max; the byte at position p is buf[p%len(buf)]
 	max int
@@ -14,7 +14,7 @@ const minTail = 4 << 10 // first allocation
 // start is the position of the oldest byte kept.
 func (t *tail) start() int64 { return max(0, t.end-int64(len(t.buf))) }
 
-// endsInNewline is false where nothing was written.
+// endsInNewline is false if nothing was written.
 func (t *tail) endsInNewline() bool {
 	return t.end > 0 && t.buf[(t.end-1)%int64(len(t.buf))] == '\n'
 }
@@ -50,7 +50,7 @@ func (t *tail) grow(n int) {
 }
 
 // textFrom returns a copy of the bytes from a position on, with room for more.
-// A position before start is not kept: the caller checks.
+// The caller makes sure that the position is not before start.
 func (t *tail) textFrom(from int64, room int) []byte {
 	n := max(0, int(t.end-from))
 	text := make([]byte, 0, n+room)

@@ -14,18 +14,18 @@ const (
 // cut is the end of a text that fits its limits.
 type cut struct {
 	from    int    // the text from here on is kept
-	by      string // the limit that was hit first, looking back from the end; "" where nothing was cut
-	partial bool   // what is kept is the end of one line
+	by      string // the limit that was hit first, looking back from the end; "" if nothing was cut
+	partial bool   // only the end of one line is kept
 }
 
 // cutTail finds the longest suffix of text that has at most maxLines lines
-// (negative: no limit) and at most maxBytes bytes and begins where a line
-// does. Where the last line alone is longer than maxBytes it keeps that line's
+// (negative: no limit) and at most maxBytes bytes and begins at the beginning of a
+// line. If the last line alone is longer than maxBytes, cutTail keeps that line's
 // end instead, from the first whole rune on. A newline counts as part of the
 // line that it ends.
 //
-// whole says that text begins where the stream's part to show begins;
-// otherwise earlier bytes are gone already and text begins within a line.
+// whole says that text begins at the beginning of the part to show; otherwise
+// earlier bytes are missing and text may begin within a line.
 func cutTail(text []byte, whole bool, maxLines, maxBytes int) cut {
 	from := len(text)
 	for lines := 0; from > 0; lines++ {

@@ -6,22 +6,22 @@ import (
 )
 
 const (
-	watchStep    = 256 << 10 // text looked at in one go, where there is more
-	watchOverlap = 64 << 10  // text looked at again: a longer match may be missed
+	watchStep    = 256 << 10 // bytes of the log searched at a time
+	watchOverlap = 64 << 10  // bytes searched again: a longer match may be missed
 )
 
-// Watch looks for a match in what no Result had shown when it was made. It
-// reads the tail or, where it fell behind, the log: the stream does not wait for
-// the search. It is not safe for concurrent use.
+// Watch looks for a match in text that no Result had shown when the Watch was made.
+// It reads the tail or, if it fell behind, the log: the stream does not wait for the
+// search. It is not safe for concurrent use.
 //
-// It looks at text that begins where a line does and, unless that is all there
-// is so far, ends where a line does; but where a line is longer than
-// watchOverlap, the line's parts may match as if they were lines.
+// Match searches whole lines, and the unfinished line at the end of the stream. A
+// line longer than watchOverlap is searched in parts, which may match as if they
+// were lines.
 type Watch struct {
 	s   *Stream
 	re  *regexp.Regexp
-	old mark  // a match must end behind what this had shown
-	pos int64 // where the next look begins
+	old mark  // a match must end after the text that this says was shown
+	pos int64 // where the next search begins
 }
 
 // Watch begins to look for re.
@@ -31,8 +31,8 @@ func (s *Stream) Watch(re *regexp.Regexp) *Watch {
 	return &Watch{s: s, re: re, old: s.shown, pos: s.shown.pos}
 }
 
-// Match looks through what has come since the last call, or through the next
-// watchStep of it: then it reports that there is more.
+// Match searches the text since the last call. If it has to read the log, it searches
+// the next watchStep bytes and returns whether there is more.
 func (w *Watch) Match() (found, more bool) {
 	s := w.s
 	s.mu.Lock()
@@ -43,7 +43,7 @@ func (w *Watch) Match() (found, more bool) {
 		path, _ := s.sync()
 		text = readLog(path, w.pos, watchStep)
 		more = len(text) == watchStep
-		if !more && w.pos+int64(len(text)) < finished { // the log stopped: pass over what it does not have
+		if !more && w.pos+int64(len(text)) < finished { // the log has stopped: skip the text that it does not have
 			w.pos = start
 			return false, true
 		}
@@ -72,7 +72,7 @@ func (w *Watch) matches(text []byte, fresh int64) bool {
 	return false
 }
 
-// advance passes over finished text, but for its last lines.
+// advance moves pos past finished text, except watchOverlap bytes or a little more.
 func (w *Watch) advance(text []byte, finished int64) {
 	done := min(len(text)-watchOverlap, int(finished-w.pos))
 	if done <= 0 {

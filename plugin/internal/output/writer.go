@@ -5,30 +5,30 @@ import "sync"
 const (
 	writeSize = 64 << 10 // raw bytes that a Stream handles at a time
 
-	// fillSize is how much text waits for the disk before a command has to wait,
-	// too. The text of one write may come on top.
+	// fillSize is how much text may wait for the disk before the command has to wait,
+	// too. The text of one more write may come on top.
 	fillSize = 4 * writeSize
 
-	// blockSize is what the log grows by while more text is coming: unaligned
-	// writes cost the system more.
+	// blockSize is the unit in which the log grows while more text is coming: writes
+	// that are not aligned cost the system more.
 	blockSize = 64 << 10
 )
 
-// buffer is large enough for nearly every fill.
+// buffer holds nearly every fill; a larger one is allocated.
 type buffer [fillSize + writeSize]byte
 
-// buffers are those of all logs: an idle one has none.
+// buffers are the buffers of all logs: an idle log has none.
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
-// logWriter brings a stream's text to its log. The goroutine that needs the log
-// to go on writes it, without the Stream's mutex.
+// logWriter writes a stream's text to its log. It has no goroutine: the caller of
+// Stream.flush writes, without the Stream's mutex.
 type logWriter struct {
-	disk sync.Mutex // held while the log is written, and taken before the Stream's mutex; guards file
+	disk sync.Mutex // held while the log is written; taken before the Stream's mutex; guards file
 	file logFile
 
-	// The Stream's mutex guards what follows.
+	// The Stream's mutex guards the fields below.
 	fill    []byte // finished text that is not in the file; nil: none
-	problem string // why the log is incomplete, "" where it is not
+	problem string // why the log is incomplete, "" if it is complete
 }
 
 // appendLocked takes finished text.
@@ -42,8 +42,8 @@ func (w *logWriter) appendLocked(p []byte) {
 	w.fill = append(w.fill, p...)
 }
 
-// takeLocked returns text for the log, nil where there is none. The log has
-// whole blocks then. The caller holds disk, too.
+// takeLocked returns text that makes the log a multiple of block long, nil if there
+// is too little. The caller holds disk, too.
 func (w *logWriter) takeLocked(block int64) []byte {
 	end := w.file.size + int64(len(w.fill))
 	n := end - end%block - w.file.size
@@ -89,5 +89,5 @@ func (s *Stream) flush(least int, block int64, line bool) (path, problem string)
 	return path, w.problem
 }
 
-// sync waits until the log, if there is one, has everything.
+// sync writes everything so far to the log, if there is one.
 func (s *Stream) sync() (path, problem string) { return s.flush(0, 1, true) }

@@ -1,4 +1,4 @@
-// Package process starts commands and ends everything that they started.
+// Package process starts commands and ends every process that they started.
 //
 // A Table holds the Groups of a plugin. A Group is one command: the bash
 // process, which leads a session and a process group of its own, and every
@@ -18,13 +18,12 @@
 // Each process of a group carries the group's mark, a number in a resource limit
 // that every child inherits (mark_linux.go). The plugin is a child subreaper: the
 // kernel makes it the parent of every orphan. An orphan joins the group of its
-// mark. So all of a group descends from its leader and its orphans, which are
-// children of the plugin: their pids cannot be reused before the plugin reaps
-// them. The Table keeps count of them.
+// mark. So every process of a group descends from the leader or from an orphan of
+// the group. These are children of the plugin, so that their pids cannot be reused
+// before the plugin reaps them; the Table counts them.
 //
-// A process that takes the mark off, as a login by "su -" does, belongs to its
-// group for as long as its ancestors live. As an orphan it is a stray, and ends
-// at Close.
+// A process that removes the mark, as a login by "su -" does, belongs to its group
+// for as long as its ancestors live. As an orphan it is a stray, and ends at Close.
 //
 // # How a process ends
 //
@@ -42,20 +41,20 @@
 //
 // # The guardian
 //
-// The Guardian waits until the plugin is gone, however that ended. Then it kills
-// the processes that carry a mark of the plugin, those that the plugin reported,
-// and all that descend from them. It also ends a plugin that outlives its host.
+// The Guardian waits until the plugin is gone, for whatever reason. Then it kills the
+// processes that carry a mark of the plugin, those that the plugin reported, and all
+// their descendants. It also ends a plugin that outlives its host.
 //
 // # Before bash is executed
 //
-// Something that wraps or restricts bash before it is executed goes into the
-// function fork. To restrict the child alone, fork on a goroutine of its own that
-// locks its thread: the child inherits the restriction, and the thread ends with the
+// Code that wraps or restricts bash before it is executed goes into the function
+// fork. To restrict only the child, fork on a goroutine of its own that locks its
+// thread: the child inherits the thread's restriction, and the thread ends with the
 // goroutine.
 //
 // # macOS
 //
-// There are no marks and no subreaper. A Group is a process group and what
-// descends from it. A process that left the process group is out of reach once
-// its parent has ended.
+// There are no marks and no subreaper. A Group is a process group and its
+// descendants. A process that left the process group is out of reach once its
+// parent has ended.
 package process

@@ -29,9 +29,9 @@ func (g *Group) Signal(sig syscall.Signal) {
 	}
 }
 
-// End ends the whole group: sig, then after grace SIGKILL until nothing is
-// left. It reports whether nothing is left. Only a process that hangs in the
-// kernel, or that is another user's, outlives it.
+// End ends the whole group: it sends sig, and after grace SIGKILL until no process is
+// left. It returns false if a process is left: one that hangs in the kernel, or that
+// belongs to another user.
 func (g *Group) End(sig syscall.Signal, grace time.Duration) bool {
 	if sig != syscall.SIGKILL {
 		g.Signal(sig)
@@ -44,7 +44,7 @@ func (g *Group) End(sig syscall.Signal, grace time.Duration) bool {
 		if denied++; !kill(g.members(), syscall.Getpgrp()) {
 			denied = 0
 		}
-		for range 10 { // quick looks, for processes that fork and end faster than members can list them
+		for range 10 { // also kills processes that fork and end faster than members can list them
 			if g.goneWithin(time.Millisecond) {
 				return true
 			}
@@ -54,12 +54,12 @@ func (g *Group) End(sig syscall.Signal, grace time.Duration) bool {
 	return false
 }
 
-// kill kills processes and their process groups. It reports whether there are
-// some and this process may signal none of them, because they are another user's.
+// kill kills processes and their process groups, except the plugin's own. It returns
+// true if there are processes and all of them belong to another user.
 func kill(ps []info, plugin int) (denied bool) {
 	sendGroups(ps, plugin, syscall.SIGKILL)
 	denied = len(ps) > 0
-	for _, p := range ps { // one may have moved to another process group
+	for _, p := range ps { // a process may have moved to another process group
 		if !errors.Is(send(p, syscall.SIGKILL), syscall.EPERM) {
 			denied = false
 		}

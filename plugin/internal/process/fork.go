@@ -11,11 +11,11 @@ type Spec struct {
 	Args  []string
 	Dir   string
 	Env   []string
-	Files []*os.File // stdin, stdout, stderr, and from 3 on whatever else it gets
+	Files []*os.File // stdin, stdout, stderr, and further descriptors from 3 on
 }
 
-// fork starts a program that carries a mark, and calls begun with its pid. One call
-// at a time: the mark is this process's meanwhile.
+// fork starts a program that carries a mark, and calls begun with its pid. Only one
+// fork may run at a time, because this process carries the mark meanwhile.
 func fork(spec Spec, m mark, begun func(pid int)) (err error) {
 	attr := &syscall.ProcAttr{Dir: spec.Dir, Env: spec.Env, Sys: &syscall.SysProcAttr{Setsid: true}}
 	for _, f := range spec.Files {

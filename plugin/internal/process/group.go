@@ -14,16 +14,16 @@ type Group struct {
 
 	table    *Table
 	mark     mark
-	children int           // of this process: the leader and the orphans; guarded by the table's mu
+	children int           // how many of its processes are this process's children: the leader and the orphans; guarded by the table's mu
 	exited   chan struct{} // closed when the leader is reaped: status is set
-	gone     chan struct{} // closed when children has become 0
+	gone     chan struct{} // closed when children becomes 0
 	status   Status        // of the leader
 }
 
 // Status is how a process ended.
 type Status struct {
 	Code   int            // 128+n after signal n
-	Signal syscall.Signal // that ended it; 0 if it exited by itself
+	Signal syscall.Signal // the signal that ended it; 0 if it exited by itself
 }
 
 // Info names a live process.
@@ -36,7 +36,7 @@ func newGroup(t *Table, m mark) *Group {
 	return &Group{Started: time.Now(), table: t, mark: m, children: 1, exited: make(chan struct{}), gone: make(chan struct{})}
 }
 
-// Exited is closed when the leader has ended and what it left behind is known.
+// Exited is closed when the leader has ended and its orphans are adopted.
 func (g *Group) Exited() <-chan struct{} { return g.exited }
 
 // Gone is closed when the leader and every other member have ended.
@@ -48,13 +48,13 @@ func (g *Group) Status() Status { return g.status }
 // LeaderLives reports whether the leader has not ended, even if Exited is not
 // closed yet.
 func (g *Group) LeaderLives() bool {
-	return !hasEnded(g.PID) && !isClosed(g.exited) // in this order: then it may be reaped
+	return !hasEnded(g.PID) && !isClosed(g.exited) // in this order: it may be reaped between the two
 }
 
 // lastWork bounds how long LeftBehind waits for the rest of a group.
 const lastWork = 50 * time.Millisecond
 
-// LeftBehind reports whether another process of the group outlived the leader.
+// LeftBehind reports whether a process of the group has outlived the leader.
 // It may be called once Exited is closed. It waits for up to lastWork while a
 // process is ending, is between its fork and the end of its exec, or reads from a
 // pipe: the tee of "exec > >(tee log)" ends once it has written the last output.
@@ -76,7 +76,7 @@ func (g *Group) Members() []Info {
 		if p.ending {
 			continue
 		}
-		if line := commandLine(p.pid); line != "" { // else it has ended since
+		if line := commandLine(p.pid); line != "" { // otherwise it has just ended
 			members = append(members, Info{p.pid, line})
 		}
 	}

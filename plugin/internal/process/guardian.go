@@ -12,12 +12,12 @@ import (
 // GuardianName is the program name under which RunGuardian must be called.
 const GuardianName = "bash-guardian"
 
-// Duties is what the guardian does once the plugin is gone, besides ending
-// every process that the plugin's commands started.
+// Duties are the guardian's work besides ending every process that the plugin's
+// commands started.
 type Duties struct {
-	Host   int      // pid; if it ends and the plugin does not follow, the guardian ends the plugin. 0: none
-	Remove []string // folders and files, removed last
-	Logs   string   // folder whose expired logs are removed then; "": none
+	Host   int      // pid of the host; if the plugin outlives it, the guardian ends the plugin. 0: none
+	Remove []string // folders and files to remove once every process has ended
+	Logs   string   // folder to remove expired logs from, after that; "": none
 }
 
 // orders is the first line that the guardian reads.
@@ -32,13 +32,13 @@ type orders struct {
 type Guardian struct {
 	instance instance
 	pid      int
-	socket   int    // non-blocking; at its end of file the guardian begins its work
+	socket   int    // non-blocking; when it closes, the guardian begins its work
 	waiting  string // reports that are not sent yet; guarded by the Table's mu
 }
 
 // StartGuardian starts this program again as the guardian of this process. The
-// guardian holds this process's stdout open while it works: end of file there
-// means a clean machine.
+// guardian keeps this process's stdout open until it has finished: at end of file
+// there, nothing of the plugin is left.
 //
 // The plugin writes to it through a socketpair. Unlike a pipe, a socket cannot be
 // opened through /proc, so that no command can forge a line.
@@ -95,17 +95,17 @@ func (g *Guardian) begun(pid int) {
 	g.tell(fmt.Sprintf("+%d %d\n", pid, p.start))
 }
 
-// ended reports that a child's pid may be another process's from now on. The report
-// waits for the next one: each wakes the guardian.
+// ended reports that a child was reaped and its pid may be reused. The report waits
+// for the next one, because each write wakes the guardian.
 func (g *Guardian) ended(pid int) {
 	if g != nil {
 		g.waiting += fmt.Sprintf("-%d\n", pid)
 	}
 }
 
-// tell sends the reports that wait, and one more. A guardian that is stopped must not
-// block the plugin: what does not fit is dropped, since the mark finds the process
-// anyway.
+// tell sends the waiting reports and one more. A stopped guardian must not block the
+// plugin: reports that do not fit are dropped, because the guardian also finds the
+// processes by their mark.
 func (g *Guardian) tell(report string) {
 	if g != nil && g.waiting+report != "" {
 		_, _ = unix.Write(g.socket, []byte(g.waiting+report))

@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// huntPatience bounds the hunt for processes that hang in the kernel or go on
-// forking.
+// huntPatience bounds the hunt if processes hang in the kernel or go on forking.
 const huntPatience = 10 * time.Second
 
 // hostPatience is how long the plugin may outlive its host.
@@ -21,8 +20,8 @@ const hostPatience = 1 * time.Second
 // IsGuardian reports whether this process was started by StartGuardian.
 func IsGuardian() bool { return os.Args[0] == GuardianName }
 
-// RunGuardian is the guardian's main function. It returns when the plugin and
-// everything it started are gone. It calls sweep for the folder of Duties.Logs.
+// RunGuardian is the guardian's main function. It returns when the plugin and every
+// process that it started are gone. It calls sweep with Duties.Logs.
 func RunGuardian(sweep func(logs string)) error {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGQUIT)
 	lines := bufio.NewScanner(os.NewFile(3, "plugin"))
@@ -45,15 +44,14 @@ func RunGuardian(sweep func(logs string)) error {
 	return nil
 }
 
-// watchHost ends a plugin that does not follow its host because it is stopped
-// or stuck.
+// watchHost kills a plugin that outlives its host, because it is stopped or stuck.
 func (o *orders) watchHost() {
 	if o.Host == 0 {
 		return
 	}
 	plugin, err := stat(o.Plugin)
 	if err != nil || os.Getppid() != o.Plugin {
-		return // it has ended
+		return // the plugin has ended
 	}
 	if host, err := stat(o.Host); err == nil {
 		awaitExit(host)
@@ -62,8 +60,8 @@ func (o *orders) watchHost() {
 	_ = send(plugin, syscall.SIGKILL)
 }
 
-// readChildren reads the plugin's lines until it ends, and returns the start of
-// each child that it had then, by pid.
+// readChildren reads the plugin's lines until the plugin ends. It returns the start of
+// each child that the plugin had then, by pid.
 func readChildren(lines *bufio.Scanner) map[int]uint64 {
 	children := make(map[int]uint64)
 	for lines.Scan() {
@@ -80,10 +78,10 @@ func readChildren(lines *bufio.Scanner) map[int]uint64 {
 	return children
 }
 
-// hunt is the end of everything that a plugin started.
+// hunt finds and kills every process that a plugin started.
 type hunt struct {
 	*orders
-	children  map[int]uint64    // those that the plugin reported: their start, by pid
+	children  map[int]uint64    // start of each child that the plugin reported, by pid
 	instances map[instance]bool // the plugin, and plugins that run within its commands
 	deadline  time.Time
 }
@@ -108,7 +106,7 @@ func (h *hunt) goesOn() bool { return time.Now().Before(h.deadline) }
 // runs within a command.
 func (h *hunt) find() (found []info, all map[int]info) {
 	all = list()
-	around := markOf(os.Getpid()).instance() // if the plugin itself runs within another one's command
+	around := markOf(os.Getpid()).instance() // of another plugin whose command runs this one; 0: none
 	var roots []info
 	for _, p := range all {
 		if h.isReported(p, all) || h.instances[markOf(p.pid).instance()] {
@@ -137,8 +135,8 @@ func (h *hunt) isReported(p info, all map[int]info) bool {
 	return false
 }
 
-// chase kills what has come since all was listed, each as soon as it is seen: a
-// process that forks and ends is gone when all the others are listed again.
+// chase kills the processes that have started since all was listed, each as soon as
+// it is seen: a process that forks and ends would be gone once the list is complete.
 func (h *hunt) chase(all map[int]info) {
 	for news := true; news && h.goesOn(); {
 		news = false

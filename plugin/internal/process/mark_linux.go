@@ -7,17 +7,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The mark of a process is its soft limit on file locks. Linux keeps that
-// limit for every process and has not acted on it since 2.4: a number there
-// does no harm, goes from parent to child, and stays with a process that
-// clears its environment, moves to another session and loses its parent.
+// The mark of a process is its soft limit on file locks. Linux keeps that limit
+// for every process and has not enforced it since 2.4: a number there does no
+// harm, passes from parent to child, and stays with a process that clears its
+// environment, moves to another session and loses its parent.
 const (
 	markLimit = 10 // RLIMIT_LOCKS
 	markLine  = "Max file locks"
 )
 
-// marked calls fork while this process carries m, so that the child does. Where
-// a lower hard limit has been set there is no mark.
+// marked calls fork while this process carries m, so that the child inherits it. If
+// the hard limit is lower than m, there is no mark.
 func marked(m mark, fork func()) {
 	var old unix.Rlimit
 	if unix.Prlimit(0, markLimit, nil, &old) == nil && uint64(m) <= old.Max {
@@ -35,6 +35,6 @@ func markOf(pid int) mark {
 	if len(fields) == 0 {
 		return 0
 	}
-	m, _ := strconv.ParseUint(string(fields[0]), 10, 64) // "unlimited" is none
+	m, _ := strconv.ParseUint(string(fields[0]), 10, 64) // 0 for "unlimited"
 	return mark(m)
 }

@@ -16,7 +16,7 @@ import (
 // Flags of a thread in /proc/PID/stat.
 const (
 	flagExiting = 0x4  // PF_EXITING
-	flagForked  = 0x40 // PF_FORKNOEXEC: forked, and has executed nothing since
+	flagForked  = 0x40 // PF_FORKNOEXEC: forked, and not called exec since
 )
 
 // readProc reads a file of /proc. It is os.ReadFile with half of the system calls:
@@ -44,8 +44,8 @@ func stat(pid int) (info, error) {
 	if err != nil {
 		return info{}, err
 	}
-	// The fields from the third on. A command name may hold anything, a
-	// parenthesis too: they begin behind the last one.
+	// The fields from the third on. They begin after the last parenthesis: the
+	// command name before it may contain anything, even a parenthesis.
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) < 20 {
 		return info{}, errors.New("unknown format of /proc/PID/stat")
@@ -55,7 +55,7 @@ func stat(pid int) (info, error) {
 		return n
 	}
 	state, flags := fields[0], number(6)
-	alone := number(17) <= 1 // else other threads go on when the first one ends
+	alone := number(17) <= 1 // otherwise other threads may go on when the first one ends
 	return info{
 		pid:    pid,
 		ppid:   int(number(1)),
@@ -78,7 +78,7 @@ func pids() []int {
 	return numbers(names)
 }
 
-// numbers returns those of texts that are numbers.
+// numbers returns the texts that are numbers, parsed.
 func numbers(texts []string) []int {
 	var ns []int
 	for _, text := range texts {
@@ -89,15 +89,15 @@ func numbers(texts []string) []int {
 	return ns
 }
 
-// family returns a function that lists the children of a process, those of all
-// its threads. It takes no longer on a machine with many other processes.
+// family returns a function that lists the children of a process, of all its threads.
+// The number of other processes on the machine does not slow it down.
 func family() func(pid int) []info {
 	return func(pid int) []info {
 		var children []info
 		threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 		for _, thread := range threads {
 			for _, child := range childrenOfThread(pid, thread.Name()) {
-				if p, err := stat(child); err == nil && p.ppid == pid { // else its pid was reused, or it is an orphan now
+				if p, err := stat(child); err == nil && p.ppid == pid { // otherwise its pid was reused, or it is an orphan now
 					children = append(children, p)
 				}
 			}
@@ -129,7 +129,7 @@ func commandLine(pid int) string {
 	return cmp.Or(arguments(pid), printable(name))
 }
 
-// arguments returns a process's arguments, which it has none of within an exec.
+// arguments returns a process's arguments, "" during an exec.
 func arguments(pid int) string {
 	text, _ := readProc("%d/cmdline", pid)
 	return printable(bytes.ReplaceAll(text, []byte{0}, []byte{' '}))
@@ -139,14 +139,14 @@ func printable(text []byte) string {
 	return strings.ToValidUTF8(strings.TrimSpace(string(text)), "\uFFFD")
 }
 
-// checkProc says why processes cannot be found here.
+// checkProc returns an error if /proc does not show this process's namespace.
 func checkProc() error {
 	self, err := os.Readlink("/proc/self")
 	switch {
 	case err != nil:
 		return fmt.Errorf("processes cannot be found without /proc: %w", err)
 	case self != strconv.Itoa(os.Getpid()):
-		return errors.New("/proc is of another PID namespace than this process: mount one of its own (unshare --mount-proc)")
+		return errors.New("/proc shows another PID namespace than that of this process: mount its own (unshare --mount-proc)")
 	}
 	return nil
 }

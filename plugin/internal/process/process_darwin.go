@@ -55,12 +55,12 @@ func commandLine(pid int) string {
 	return unix.ByteSliceToString(k.Proc.P_comm[:])
 }
 
-// isPassing cannot be told here.
+// isPassing always returns false: macOS does not tell.
 func isPassing(info) bool { return false }
 
 func checkProc() error { return nil }
 
-// marked only forks: a process cannot be asked for anything that it inherited.
+// marked only forks: macOS has nothing that children inherit and others can read.
 func marked(_ mark, fork func()) { fork() }
 
 func markOf(int) mark { return 0 }
@@ -70,13 +70,13 @@ func becomeSubreaper() {}
 
 func adopted() []int { return nil }
 
-// members lists the live processes of a group: its process group and what
-// descends from that.
+// members lists the live processes of a group: its process group and the
+// descendants of that.
 func (g *Group) members() []info {
 	all := list()
 	leads := len(g.table.roots(g)) > 0
 	if _, taken := all[g.PID]; isClosed(g.gone) || taken && !leads {
-		return nil // the number may be another's, or is: the process group is empty
+		return nil // the process group is empty, and its number may be or is reused
 	}
 	var roots []info
 	for _, p := range all {
@@ -87,8 +87,8 @@ func (g *Group) members() []info {
 	return below(roots)
 }
 
-// releaseLeaderLocked is called when a leader is reaped: nothing else tells of the
-// other members' end.
+// releaseLeaderLocked is called when a leader is reaped. It has to watch the other
+// members, because they are not children of this process.
 func (t *Table) releaseLeaderLocked(g *Group) {
 	go func() {
 		for members := g.members(); len(members) > 0; members = g.members() {
@@ -101,7 +101,7 @@ func (t *Table) releaseLeaderLocked(g *Group) {
 	}()
 }
 
-// hasEnded reports whether a child has ended that is not reaped.
+// hasEnded reports whether a child that is not reaped has ended.
 func hasEnded(pid int) bool {
 	p, err := stat(pid)
 	return err != nil || p.dead
@@ -122,8 +122,8 @@ func send(p info, sig syscall.Signal) error {
 	return syscall.Kill(p.pid, sig)
 }
 
-// TextFile returns a file that holds text, to be read from its beginning. It has
-// no name.
+// TextFile returns a file without a name that holds text, to be read from its
+// beginning.
 func TextFile(text string) (*os.File, error) {
 	file, err := os.CreateTemp("", "bash-plugin-")
 	if err != nil {

@@ -24,7 +24,7 @@ func (t *Table) run() {
 
 // bury reaps the children that have ended.
 func (t *Table) bury() {
-	t.Sweep() // an orphan may have ended before it came
+	t.Sweep() // an orphan may have ended before it was adopted
 	t.mu.Lock()
 	children := slices.AppendSeq(slices.Collect(maps.Keys(t.leaders)), maps.Keys(t.orphans))
 	ended := slices.DeleteFunc(children, func(pid int) bool { return !hasEnded(pid) })
@@ -40,7 +40,7 @@ func (t *Table) bury() {
 	}
 }
 
-// lookAgain has run look for children that have ended.
+// lookAgain makes run look for children that have ended.
 func (t *Table) lookAgain() {
 	select {
 	case t.ends <- syscall.SIGCHLD:
@@ -67,7 +67,7 @@ func (t *Table) reapLocked(pid int) {
 func wait(pid int) Status {
 	var status syscall.WaitStatus
 	if _, err := syscall.Wait4(pid, &status, 0, nil); err != nil {
-		return Status{Code: -1} // somebody else reaped it
+		return Status{Code: -1} // it was reaped elsewhere
 	}
 	if status.Signaled() {
 		return Status{Code: 128 + int(status.Signal()), Signal: status.Signal()}
@@ -75,7 +75,7 @@ func wait(pid int) Status {
 	return Status{Code: status.ExitStatus()}
 }
 
-// releaseLocked takes note that a group has one child less.
+// releaseLocked records that a group has one child less.
 func (t *Table) releaseLocked(g *Group) {
 	if g.children--; g.children == 0 && !isClosed(g.gone) { // strays may come again
 		delete(t.groups, g.mark)
@@ -83,9 +83,9 @@ func (t *Table) releaseLocked(g *Group) {
 	}
 }
 
-// Sweep adopts the orphans that have come since the last call. It is cheap where
-// there are none. Called when a child has ended and is not reaped yet, it finds
-// all that this child leaves behind.
+// Sweep adopts the orphans that have come since the last call. It is cheap if there
+// are none. If it is called between the end and the reaping of a child, it finds all
+// the orphans of that child.
 func (t *Table) Sweep() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

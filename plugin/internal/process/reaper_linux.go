@@ -6,20 +6,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// becomeSubreaper makes this process the one that orphans come to.
+// becomeSubreaper makes this process the parent of all orphans among its descendants.
 func becomeSubreaper() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// members lists the live processes of a group: all descend from its roots.
+// members lists the live processes of a group: its roots and their descendants.
 func (g *Group) members() []info { return below(g.table.roots(g)) }
 
 // releaseLeaderLocked is called when a leader is reaped: the other members are
-// orphans, or descend from them.
+// orphans, which are counted, or descend from them.
 func (t *Table) releaseLeaderLocked(g *Group) {
 	t.guardian.ended(g.PID)
 	t.releaseLocked(g)
 }
 
-// hasEnded reports whether a child has ended that is not reaped.
+// hasEnded reports whether a child that is not reaped has ended.
 func hasEnded(pid int) bool {
 	var child unix.Siginfo
 	err := unix.Waitid(unix.P_PID, pid, &child, unix.WEXITED|unix.WNOWAIT|unix.WNOHANG, nil)

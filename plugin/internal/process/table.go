@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// Table holds the groups of a plugin, and knows the children of this process:
-// the leaders, which it started, and the orphans, which the kernel gave it. It is
-// safe for concurrent use. A process has one Table, and its main thread starts no
-// child: orphans come to that thread.
+// Table holds the groups of a plugin and the children of this process: the leaders,
+// which it started, and the orphans, which the kernel gave it. It is safe for
+// concurrent use. A process has one Table, and its main thread starts no child: all
+// children of that thread are orphans.
 type Table struct {
 	guardian *Guardian
 	strays   *Group         // the orphans without the mark of a group
@@ -22,14 +22,14 @@ type Table struct {
 	instance instance
 	started  uint32 // how many commands, so far
 
-	mu      sync.Mutex      // guards what follows and the groups' children; held while a child is reaped
-	groups  map[mark]*Group // until nothing of them lives
+	mu      sync.Mutex      // guards the fields below and the groups' children; held while a child is reaped
+	groups  map[mark]*Group // until none of their processes lives
 	leaders map[int]*Group  // by pid, until they are reaped
 	orphans map[int]*Group  // by pid, until they are reaped
 }
 
-// NewTable makes this process the one that orphans come to, where the system
-// can do that. The guardian may be nil.
+// NewTable makes this process the parent of all orphans among its descendants, if
+// the system can do that. The guardian may be nil.
 func NewTable(guardian *Guardian) *Table {
 	becomeSubreaper()
 	t := &Table{
@@ -44,7 +44,7 @@ func NewTable(guardian *Guardian) *Table {
 	if guardian != nil {
 		t.instance = guardian.instance
 	}
-	t.strays = newGroup(t, 0) // counts one child that does not exist, until Close
+	t.strays = newGroup(t, 0) // until Close it counts a child that does not exist, so as not to be gone
 	go t.run()
 	return t
 }
@@ -78,8 +78,8 @@ func (t *Table) lead(g *Group, pid int) {
 	}
 }
 
-// Close ends every group that is left, then every stray, at once. It reports
-// whether nothing is left. It must be called once only.
+// Close kills every group that is left, and then every stray. It returns false if a
+// process is left. It must be called only once.
 func (t *Table) Close() bool {
 	defer close(t.quit)
 	t.mu.Lock()
@@ -92,7 +92,7 @@ func (t *Table) Close() bool {
 	wg.Wait()
 	t.Sweep()
 	t.mu.Lock()
-	t.releaseLocked(t.strays) // from now on they are gone when the last one is
+	t.releaseLocked(t.strays) // from now on the group is gone when the last stray is
 	t.mu.Unlock()
 	gone := t.strays.End(syscall.SIGKILL, 0)
 	t.mu.Lock()

@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TextFile returns a file that holds text, to be read from its beginning. It has
-// no name and needs no disk.
+// TextFile returns a file in memory that holds text, to be read from its beginning.
 func TextFile(text string) (*os.File, error) {
 	fd, err := unix.MemfdCreate("bash-plugin", unix.MFD_CLOEXEC)
 	if err != nil {

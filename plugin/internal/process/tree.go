@@ -5,10 +5,10 @@ import "os"
 // info is what the system says about a process.
 type info struct {
 	pid, ppid, pgrp int
-	start           uint64 // with the pid it names a process for good
+	start           uint64 // when it started; pid and start together are never reused
 	dead            bool   // it has ended and waits to be reaped
 	ending          bool   // it is about to be dead; always false on macOS
-	forked          bool   // it is at work and has executed nothing yet; always false on macOS
+	forked          bool   // it runs and has not called exec since its fork; always false on macOS
 }
 
 // list reads every process there is.
@@ -22,8 +22,8 @@ func list() map[int]info {
 	return all
 }
 
-// below returns the given processes and all that descend from them, as far as
-// they live, parents before children. This process is never among them.
+// below returns the live ones of the given processes and their descendants, parents
+// before children, without this process.
 func below(roots []info) []info {
 	var found []info
 	children := family()

@@ -8,9 +8,9 @@ import (
 
 const tabStop = 8
 
-// cell is what one column of an edited line shows.
+// cell is one column of an edited line.
 type cell struct {
-	r     rune // or one of the following
+	r     rune // or blank or wide
 	marks [maxMarks]rune
 }
 
@@ -21,8 +21,8 @@ const cellSize = int(unsafe.Sizeof(cell{}))
 const maxMarks = 3
 
 const (
-	blank = rune(-1) // nothing was written here: a space, unless nothing follows
-	wide  = rune(0)  // the rune or tab to the left goes on here
+	blank = rune(-1) // nothing was written here: a space, or nothing at the end of the line
+	wide  = rune(0)  // the rune or tab to the left extends to here
 )
 
 // toCells makes cells of a plain line.
@@ -32,7 +32,7 @@ func (l *line) toCells() {
 	}
 	l.edited = true
 	text := l.buf[l.start:]
-	l.buf = l.buf[:l.start] // finishCells may add what was read from text before
+	l.buf = l.buf[:l.start] // finishCells may overwrite the part of text that was read already
 	for len(text) > 0 {
 		text = text[l.print(text):]
 		if len(text) > 0 {
@@ -42,8 +42,8 @@ func (l *line) toCells() {
 	}
 }
 
-// print writes the printable text that p begins with at the cursor of an edited
-// line, and returns its length.
+// print writes the printable text at the beginning of p to an edited line, at the
+// cursor, and returns the text's length.
 func (l *line) print(p []byte) int {
 	i := 0
 	for i < len(p) {
@@ -80,11 +80,11 @@ func (l *line) put(r rune, columns int) {
 		return
 	}
 	cells := l.take(columns, columns)
-	clear(cells) // to wide
+	clear(cells) // makes them wide
 	cells[0].r = r
 }
 
-// putMark adds a mark to what is before the cursor.
+// putMark adds a mark, such as an accent, to the rune before the cursor.
 func (l *line) putMark(r rune) {
 	if l.column == 0 {
 		return
@@ -99,7 +99,7 @@ func (l *line) putMark(r rune) {
 	}
 }
 
-// tab is text at the end of the line and a move before it.
+// tab adds a tab at the end of the line; before the end, it only moves the cursor.
 func (l *line) tab() {
 	if !l.edited {
 		l.add([]byte{'\t'})
@@ -113,8 +113,8 @@ func (l *line) tab() {
 	}
 }
 
-// take moves the cursor behind the next cells, at least and at most so many,
-// and returns them to be written to.
+// take returns the next cells, at least and at most so many, to be written to, and
+// moves the cursor past them.
 func (l *line) take(least, most int) []cell {
 	if l.column+least > maxLine {
 		l.finishCells(l.first(maxLine / 2))
@@ -137,7 +137,7 @@ func (l *line) pad(n int) {
 	}
 }
 
-// first returns the column in which the rune or tab begins that is at a column.
+// first returns the column where the rune or tab at a column begins.
 func (l *line) first(column int) int {
 	for l.cells[column].r == wide {
 		column--
@@ -145,7 +145,7 @@ func (l *line) first(column int) int {
 	return column
 }
 
-// split makes spaces of a rune or tab that goes on at a column.
+// split replaces a rune or tab by spaces if it began before a column and extends to it.
 func (l *line) split(column int) {
 	if column >= len(l.cells) || l.cells[column].r != wide {
 		return
@@ -156,7 +156,7 @@ func (l *line) split(column int) {
 	}
 }
 
-// finishCells finishes the first n cells.
+// finishCells makes finished text of the first n cells.
 func (l *line) finishCells(n int) {
 	l.buf = appendCells(l.buf, l.cells[:n])
 	l.start = len(l.buf)
@@ -164,7 +164,7 @@ func (l *line) finishCells(n int) {
 	l.column = max(l.column-n, 0)
 }
 
-// trimBlanks cuts off the end where nothing was written.
+// trimBlanks cuts off the blanks at the end.
 func trimBlanks(cells []cell) []cell {
 	for len(cells) > 0 && cells[len(cells)-1].r == blank {
 		cells = cells[:len(cells)-1]

@@ -1,5 +1,5 @@
-// Package sanitize turns what a program writes to a terminal into the plain
-// text that the terminal would show in the end, as a stream.
+// Package sanitize turns the output of a program, as a stream, into the plain text
+// that a terminal would show in the end.
 //
 // Raw bytes take this way:
 //
@@ -23,5 +23,5 @@
 //   - A sequence that never ends is given up after 4 KiB, and a string (a title,
 //     for one) at the end of the line.
 //
-// Where the chunks end never changes the result.
+// The division of the stream into chunks never changes the result.
 package sanitize

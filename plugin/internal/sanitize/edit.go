@@ -1,10 +1,10 @@
 package sanitize
 
-// maxColumn bounds how far past its end a line is moved to.
+// maxColumn bounds how far the cursor may move past the end of a line.
 const maxColumn = 1 << 10
 
 // edit carries out a control sequence that erases in the line or moves within
-// it, and ignores every other one. param is -1 where there is none.
+// it, and ignores every other one. param is -1 if there is none.
 func (l *line) edit(final byte, param int) {
 	n := max(param, 1)
 	switch final {
@@ -55,7 +55,7 @@ func (l *line) moveTo(column int) {
 	l.settle()
 }
 
-// settle makes a line plain again of which nothing is left.
+// settle makes an edited line plain again if it is empty.
 func (l *line) settle() {
 	if len(l.cells) == 0 && l.column == 0 {
 		l.edited = false

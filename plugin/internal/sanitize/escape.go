@@ -2,8 +2,8 @@ package sanitize
 
 import "unicode/utf8"
 
-// maxEscape is how long an escape sequence may get before what follows is text
-// again: one that never ends must not swallow the output.
+// maxEscape is how long an escape sequence may be, in bytes. Longer ones are given up:
+// a sequence that never ends must not swallow the output.
 const maxEscape = 4 << 10
 
 // escape is the escape sequence being read, in one of these states:
@@ -21,32 +21,31 @@ const maxEscape = 4 << 10
 type escape struct {
 	state  escapeState
 	length int  // bytes so far
-	param  int  // the first parameter of a control sequence; -1 where there is none
-	more   bool // later parameters do not matter
-	other  bool // a prefix or intermediate gives it another meaning
+	param  int  // the first parameter of a control sequence; -1 if there is none
+	more   bool // further parameters have come, which are ignored
+	other  bool // a prefix or intermediate gives the sequence another meaning
 }
 
 type escapeState byte
 
 const (
-	ground  escapeState = iota // there is none
+	ground  escapeState = iota // no sequence
 	begun                      // ESC and intermediates
 	control                    // CSI and parameters
 	title                      // an OSC string
 	text                       // a DCS, SOS, PM or APC string
 )
 
-// inString reports whether the sequence is a string, in which text means
-// nothing.
+// inString reports whether the sequence is a string, whose text is dropped.
 func (e *escape) inString() bool { return e.state >= title }
 
-// begin begins a sequence, of which there were so many bytes.
+// begin begins a sequence, whose first size bytes were read.
 func (s *Sanitizer) begin(state escapeState, size int) {
 	s.dropped += int64(size)
 	s.esc = escape{state: state, length: size, param: -1}
 }
 
-// introduced returns the state that b behind ESC leads to.
+// introduced returns the state after ESC and b.
 func introduced(b byte) escapeState {
 	switch b {
 	case '[':
@@ -59,14 +58,14 @@ func introduced(b byte) escapeState {
 	return ground
 }
 
-// escaped handles a chunk within an escape sequence and returns the rest of it
-// behind the sequence.
+// escaped handles a chunk within an escape sequence and returns the part after the
+// sequence.
 func (s *Sanitizer) escaped(p []byte) []byte {
 	for len(p) > 0 && s.esc.state != ground {
 		n := 1
 		switch b := p[0]; {
 		case s.esc.length >= maxEscape,
-			b == '\n' && s.esc.inString(), // no string that programs send has one, but a title that was never ended runs into it
+			b == '\n' && s.esc.inString(), // programs send no newline in a string: the string was not ended
 			b >= utf8.RuneSelf && !s.esc.inString():
 			s.esc.state = ground
 			return p
@@ -89,7 +88,7 @@ func (s *Sanitizer) escaped(p []byte) []byte {
 	return p
 }
 
-// step takes an ASCII byte of a sequence, but no text of a string.
+// step takes an ASCII byte of a sequence, except text in a string.
 func (s *Sanitizer) step(b byte) {
 	e := &s.esc
 	switch {
@@ -118,7 +117,7 @@ func (s *Sanitizer) step(b byte) {
 	}
 }
 
-// parameter takes a byte of the parameters, or a prefix.
+// parameter takes a byte of a parameter, a separator or a prefix.
 func (e *escape) parameter(b byte) {
 	switch {
 	case b > ';':

@@ -8,13 +8,13 @@ import (
 
 const (
 	// maxLine bounds the line being written: in bytes while it is plain, in
-	// columns once it is edited. The front half of a longer one is finished and
-	// cannot be edited any more; columns count from behind it then.
+	// columns once it is edited. The front half of a longer line is finished and
+	// cannot be edited any more; from then on columns count from its end.
 	maxLine = 64 << 10
 
 	handOver = 16 << 10 // finished text is handed on once there is this much, or at the end of a Write
-	uncopied = 2 << 10  // lines of at least this much clean text are handed on as they came
-	retained = 32 << 10 // larger buffers are given up when the line is plain and short
+	uncopied = 2 << 10  // lines with at least this much clean text are handed on without a copy
+	retained = 32 << 10 // larger buffers are freed when the line is plain and short
 )
 
 // line is the line being written, in one of two states:
@@ -25,8 +25,8 @@ const (
 //	  └────────────────────────────────────────────────────────────────────┘
 //	                     LF, or nothing is left of the line
 //
-// A plain line is bytes at the end of buf; their columns are not known.
-// An edited one is cells with a cursor.
+// A plain line is bytes at the end of buf, without known columns.
+// An edited line is cells with a cursor.
 type line struct {
 	w     io.Writer
 	buf   []byte // finished text and, from start on, the plain line
@@ -37,7 +37,7 @@ type line struct {
 	column int    // of the cursor, which may be past the end
 }
 
-// text takes the clean text that p begins with and returns its length.
+// text takes the clean text at the beginning of p and returns its length.
 func (l *line) text(p []byte) int {
 	if l.edited {
 		return l.print(p)
@@ -117,7 +117,7 @@ func (l *line) flush() {
 	l.start = 0
 }
 
-// rest ends a Write: everything finished is handed on.
+// rest hands finished text on at the end of a Write, and frees large buffers.
 func (l *line) rest() {
 	l.flush()
 	if !l.edited && len(l.buf) < retained/8 && cap(l.buf)+cellSize*cap(l.cells) > retained {

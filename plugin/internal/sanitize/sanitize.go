@@ -9,8 +9,8 @@ const rawCSI = 0x9b // begins a control sequence although it is not UTF-8
 
 var replacement = []byte("\uFFFD") // stands for a byte that is not UTF-8
 
-// Sanitizer sanitizes a stream. Finished lines, and the front of over-long
-// ones, go to a writer.
+// Sanitizer sanitizes a stream. Finished lines, and the front of very long
+// lines, go to a writer.
 //
 //	      clean text                  parameters, intermediates, strings
 //	        ┌───┐                                 ┌───┐
@@ -22,21 +22,21 @@ var replacement = []byte("\uFFFD") // stands for a byte that is not UTF-8
 //	│     ▼
 //	└── line: CR, BS, EL, CHA, … edit what is there; LF finishes it
 //
-// It is not safe for concurrent use. A new one holds no buffers; one in use
-// holds what its line needs, at most about 1 MiB.
+// It is not safe for concurrent use. A new Sanitizer holds no buffers; later it
+// holds those of its line, at most about 1 MiB.
 type Sanitizer struct {
 	line line
 	esc  escape
 
-	part [utf8.UTFMax]byte // the beginning of a rune that the last Write ended in
+	part [utf8.UTFMax]byte // the incomplete rune at the end of the last Write
 	size int               // of part
 
-	cr      bool  // a CR has come; an LF next makes it mean nothing
+	cr      bool  // a CR has come, which has no effect if an LF follows
 	dropped int64 // see Dropped
 }
 
-// New returns a Sanitizer that hands finished text on to w. The text is valid
-// during the call only.
+// New returns a Sanitizer that hands finished text on to w. The text is valid only
+// during the Write.
 func New(w io.Writer) *Sanitizer { return &Sanitizer{line: line{w: w}} }
 
 // Write takes a chunk. It never fails.
@@ -46,7 +46,7 @@ func (s *Sanitizer) Write(p []byte) (int, error) {
 		s.resume(p[n])
 		n++
 	}
-	if s.size <= n { // all of part is from this chunk: feed finds it again
+	if s.size <= n { // part is empty or all from this chunk: feed reads it again
 		n, s.size = n-s.size, 0
 		s.feed(p[n:])
 	}
@@ -58,12 +58,11 @@ func (s *Sanitizer) Write(p []byte) (int, error) {
 // the part that was handed on already. It is valid until the next Write.
 func (s *Sanitizer) Line() []byte { return s.line.shown() }
 
-// Dropped returns how many raw bytes so far were no text: control bytes and
+// Dropped returns how many raw bytes so far were not text: control bytes and
 // escape sequences. The CR of a CRLF does not count.
 func (s *Sanitizer) Dropped() int64 { return s.dropped }
 
-// Close hands on the line being written. An escape sequence that did not end
-// is dropped.
+// Close hands on the line being written and drops an unfinished escape sequence.
 func (s *Sanitizer) Close() error {
 	if s.size > 0 && s.esc.state == ground {
 		s.carriageReturn()
@@ -75,7 +74,7 @@ func (s *Sanitizer) Close() error {
 	return nil
 }
 
-// feed handles a chunk up to a rune that is not complete.
+// feed handles a chunk. It keeps an incomplete rune at the end in part.
 func (s *Sanitizer) feed(p []byte) {
 	for len(p) > 0 {
 		if s.esc.state == ground {
@@ -86,7 +85,7 @@ func (s *Sanitizer) feed(p []byte) {
 	}
 }
 
-// text handles a chunk up to an escape sequence and returns the rest of it.
+// text handles a chunk up to an escape sequence and returns the rest.
 func (s *Sanitizer) text(p []byte) []byte {
 	for len(p) > 0 {
 		b, n := p[0], 1
@@ -114,8 +113,8 @@ func (s *Sanitizer) text(p []byte) []byte {
 	return nil
 }
 
-// colour returns the length of the whole colour sequence that p begins with, 0
-// where there is none.
+// colour returns the length of the colour sequence at the beginning of p, 0 if there
+// is no complete one.
 func colour(p []byte) int {
 	if len(p) < 3 || p[1] != '[' {
 		return 0
@@ -161,15 +160,15 @@ func (s *Sanitizer) carriageReturn() {
 	}
 }
 
-// unclean handles what begins with a byte that is not ASCII and not clean. It
-// returns the rest of p.
+// unclean handles the rune or byte at the beginning of p, which is neither ASCII nor
+// clean, and returns the rest of p.
 func (s *Sanitizer) unclean(p []byte) []byte {
 	n, ok := runeLen(p)
 	switch {
 	case n == 0:
 		s.size = copy(s.part[:], p)
 		return nil
-	case ok: // no other rune is unclean than a C1 control
+	case ok: // only a C1 control is a valid rune and unclean
 		s.begin(introduced(p[1]-0x40), 2)
 	case p[0] == rawCSI:
 		s.begin(control, 1)
@@ -179,11 +178,11 @@ func (s *Sanitizer) unclean(p []byte) []byte {
 	return p[n:]
 }
 
-// resume takes the next byte of a rune that was not complete.
+// resume takes the next byte of an incomplete rune.
 func (s *Sanitizer) resume(b byte) {
 	s.part[s.size] = b
 	s.size++
-	if n, _ := runeLen(s.part[:s.size]); n > 0 { // complete, or it never will be
+	if n, _ := runeLen(s.part[:s.size]); n > 0 { // the rune is complete, or can never be
 		whole, n := s.part, s.size
 		s.size = 0
 		s.feed(whole[:n])

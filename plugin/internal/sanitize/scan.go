@@ -8,16 +8,16 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Masks for eight bytes at a time. A sum may carry only out of a byte that is
-// not ASCII, into those behind it: the first byte found is always right.
+// Masks for eight bytes at a time. Only a byte that is not ASCII can carry into the
+// bytes after it, so the first byte found is always right.
 const (
 	ones  = 0x0101010101010101
 	highs = 0x8080808080808080
 )
 
 // cleanPrefix returns the length of the longest prefix of p that may be handed
-// on as it is: printable ASCII, newlines, tabs, and whole valid runes that are
-// no C1 control.
+// on unchanged: printable ASCII, newlines, tabs, and whole valid runes except C1
+// controls.
 func cleanPrefix(p []byte) int {
 	for i := 0; ; {
 		i += cleanASCII(p[i:])
@@ -29,7 +29,7 @@ func cleanPrefix(p []byte) int {
 	}
 }
 
-// cleanASCII is cleanPrefix of ASCII.
+// cleanASCII is cleanPrefix for ASCII only.
 func cleanASCII(p []byte) int {
 	i := 0
 	for ; len(p)-i >= 32; i += 32 {
@@ -63,7 +63,7 @@ func dirty(x uint64) uint64 {
 // first returns the index of the first byte that is marked.
 func first(found uint64) int { return bits.TrailingZeros64(found) / 8 }
 
-// cleanRunes is cleanPrefix of what is not ASCII.
+// cleanRunes is cleanPrefix for runes that are not ASCII.
 func cleanRunes(p []byte) int {
 	i := 0
 	for i < len(p) && p[i] >= utf8.RuneSelf {
@@ -80,17 +80,17 @@ func cleanRunes(p []byte) int {
 	return i
 }
 
-// common reports whether x begins with a rune of three bytes, of which the
-// second is valid whatever it is.
+// common reports whether x begins with a valid rune of three bytes. It does not
+// know the runes that begin with special bytes.
 func common(x uint32) bool {
 	return x&0xc0c0f0 == 0x8080e0 && special>>(x&15)&1 == 0
 }
 
-const special = 1<<0x0 | 1<<0xd // 0xe0 and 0xed
+const special = 1<<0x0 | 1<<0xd // 0xe0 and 0xed restrict the second byte
 
-// runeLen returns the length of the rune that p, which does not begin with
-// ASCII, begins with: 0 where p ends within it. Where p begins with none, it
-// is that of the longest part that could have become one, at least 1.
+// runeLen returns the length of the rune at the beginning of p, which is not ASCII,
+// or 0 if p ends within it. If there is no rune, ok is false, and n is the length of
+// the longest part that could have become one, at least 1.
 func runeLen(p []byte) (n int, ok bool) {
 	if !utf8.FullRune(p) {
 		return 0, true
@@ -104,7 +104,7 @@ func runeLen(p []byte) (n int, ok bool) {
 	return max(n-1, 1), false
 }
 
-// asciiPrefix returns the length of the printable ASCII that p begins with.
+// asciiPrefix returns the length of the printable ASCII at the beginning of p.
 func asciiPrefix(p []byte) int {
 	n := 0
 	for n < len(p) && p[n] >= ' ' && p[n] < 0x7f {
@@ -113,8 +113,8 @@ func asciiPrefix(p []byte) int {
 	return n
 }
 
-// barPrefix returns how many runes p begins with that are boxes or blocks (U+2500
-// to U+25BF), which bars are drawn with. They have one column each.
+// barPrefix counts the boxes and blocks (U+2500 to U+25BF) at the beginning of p.
+// Programs draw bars with them. They have one column each.
 func barPrefix(p []byte) int {
 	n := 0
 	for ; len(p) > 2 && p[0] == 0xe2 && p[1]-0x94 < 3 && p[2]&0xc0 == 0x80; n++ {
@@ -127,7 +127,7 @@ func barPrefix(p []byte) int {
 func width(r rune, p []byte) int {
 	switch {
 	case r < 0x300 && r != 0xad, r >= 0x2500 && r < 0x25c0, r >= 0x2800 && r < 0x2900, r == utf8.RuneError:
-		return 1 // Latin, and what bars are made of: boxes, blocks, braille
+		return 1 // Latin, and the characters of bars: boxes, blocks, braille
 	case r >= 0x4e00 && r < 0xa000, r >= 0xac00 && r < 0xd7a4, r >= 0x3041 && r < 0x3097, r >= 0x30a1 && r < 0x30fb:
 		return 2
 	}

@@ -1,6 +1,6 @@
 // Package instance is one plugin process: it starts the process with go-plugin,
-// passes its log on, and ends it with all of its process group. It knows nothing of
-// the contract that the plugin serves.
+// passes on its log, and kills its process group. It knows nothing about the
+// contract that the plugin serves.
 package instance
 
 import (
@@ -27,26 +27,26 @@ type Config struct {
 	Handshake plugin.HandshakeConfig
 	Plugins   plugin.PluginSet
 
-	Stderr io.Writer // gets what the plugin writes there
+	Stderr io.Writer // gets the plugin's stderr
 }
 
 // Instance is a plugin process that is ready for connections.
 type Instance struct {
 	PID  int
 	Addr net.Addr    // where it serves
-	TLS  *tls.Config // lets the two sides of a connection know each other
+	TLS  *tls.Config // authenticates both sides of a connection
 	Kill func()      // kills the process group, unless the process has ended
 
 	client *plugin.Client
 }
 
-// lastPatience is how long a failed start waits for what the process says before
-// its end.
+// lastPatience is how long a failed start waits for the last output of the
+// process.
 const lastPatience = 500 * time.Millisecond
 
-// Start starts the plugin and returns when it is ready, or when ctx ends. ctx means
-// nothing to an Instance that has been returned. A failed start kills the process
-// group.
+// Start starts the plugin and returns when it is ready, or when ctx ends. Once Start
+// has returned an Instance, ctx no longer affects it. A failed start kills the
+// process group.
 func Start(ctx context.Context, cfg Config) (*Instance, error) {
 	life, kill := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(life, cfg.Path, cfg.Args...)
@@ -57,7 +57,7 @@ func Start(ctx context.Context, cfg Config) (*Instance, error) {
 		HandshakeConfig:  cfg.Handshake,
 		Plugins:          cfg.Plugins,
 		Cmd:              cmd,
-		SkipHostEnv:      true, // cfg.Env is all
+		SkipHostEnv:      true, // cfg.Env is the whole environment
 		AutoMTLS:         true,
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolNetRPC},
 		StartTimeout:     time.Hour, // ctx decides
@@ -91,9 +91,9 @@ func Start(ctx context.Context, cfg Config) (*Instance, error) {
 	}
 }
 
-// AwaitEnd waits until the process has ended and no other holds its stdout or
-// stderr, as a plugin's guardian does while it clears up. It reports false where
-// that takes longer than d.
+// AwaitEnd waits until the process has ended and no other process holds its stdout
+// or stderr; a plugin's guardian holds them until it has cleaned up. It returns
+// false if that takes longer than d.
 func (i *Instance) AwaitEnd(d time.Duration) bool {
 	for begin := time.Now(); !i.client.Exited(); time.Sleep(time.Millisecond) { // go-plugin tells only when asked
 		if time.Since(begin) > d {

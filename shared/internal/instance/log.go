@@ -13,17 +13,17 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// maxLine is where Log breaks a line.
+// maxLine bounds a line, in bytes: Log splits a longer one.
 const maxLine = 64 << 10
 
-// Log passes what a plugin logs on to a host's logger. A line of hclog's JSON keeps
-// its level and its arguments; every other line is text. It is safe for concurrent
-// use, and Write never fails.
+// Log passes a plugin's log on to a host's logger. A line of hclog's JSON keeps its
+// level and arguments; every other line is text. Log is safe for concurrent use, and
+// Write never fails.
 type Log struct {
 	logger hclog.Logger
 
-	mu   sync.Mutex // guards what follows
-	line []byte     // the one that has begun
+	mu   sync.Mutex // guards the fields below
+	line []byte     // the unfinished line
 	says string     // the first line of text
 }
 
@@ -55,7 +55,7 @@ func (l *Log) logLocked(line []byte) {
 	}
 }
 
-// Says returns the first line of text, "" where there is none.
+// Says returns the first line of text, "" if there is none.
 func (l *Log) Says() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,7 +69,7 @@ type entry struct {
 	args    []any
 }
 
-// parseEntry reports false where a line is not what hclog writes.
+// parseEntry returns false if the line is not in hclog's format.
 func parseEntry(line []byte) (e entry, ok bool) {
 	decoder := json.NewDecoder(bytes.NewReader(line))
 	decoder.UseNumber()
@@ -88,7 +88,7 @@ func parseEntry(line []byte) (e entry, ok bool) {
 	return e, ok && e.level != hclog.NoLevel && e.level != hclog.Off
 }
 
-// Printable returns text as one line of a message may quote it.
+// Printable returns text as one line, without unprintable characters.
 func Printable(text string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

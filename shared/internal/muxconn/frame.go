@@ -5,17 +5,17 @@ import (
 	"encoding/binary"
 )
 
-// A frame of yamux begins with version, type, flags (2 bytes), stream (4) and
-// length (4). As many bytes follow where the type is data; of a ping, length is its
-// number.
+// A yamux frame begins with version, type, flags (2 bytes), stream (4) and length
+// (4). A data frame has that many bytes after the header; in a ping, the length
+// field holds the ping's number.
 const (
 	headerSize = 12
 
 	typeData = 0
 	typePing = 2
 
-	flagSYN = 1 // of a ping: the question
-	flagACK = 2 // the answer
+	flagSYN = 1 // marks the question of a ping
+	flagACK = 2 // marks its answer
 )
 
 // bodySize returns how many bytes follow a header.
@@ -37,17 +37,17 @@ func pong(ping []byte) []byte {
 	return answer
 }
 
-// frame is a frame of which some bytes have come. The zero value is one of which
-// none have.
+// frame is how far a reader of frames is. The zero value is at the beginning of a
+// frame.
 type frame struct {
 	header [headerSize]byte
-	have   int // bytes of header
-	body   int // bytes still to come, once header is complete
+	have   int // bytes of header read so far
+	body   int // bytes of the body still to come
 }
 
 func (f *frame) isWhole() bool { return f.have == 0 && f.body == 0 }
 
-// follow takes note of the next bytes of a stream of frames.
+// follow advances over the next bytes of a stream of frames.
 func (f *frame) follow(p []byte) {
 	for len(p) > 0 {
 		if f.body > 0 {

@@ -1,15 +1,15 @@
-// Package muxconn is the connection under go-plugin's multiplexer, yamux, which
-// takes the other process for dead when a ping is not answered, or a write not
-// done, within 10 s. A host that a person stops with Ctrl-Z, or a process under a
-// debugger, is silent for longer than that and has not gone. A Conn therefore
+// Package muxconn is the connection under go-plugin's multiplexer, yamux. yamux
+// takes the other process for dead if a ping is not answered, or a write not done,
+// within 10 s. But a host under Ctrl-Z, or a process under a debugger, is silent for
+// longer than that and still alive. A Conn therefore
 //
-//   - answers yamux's pings itself: the end of the connection tells of the end of
-//     the other process, and nothing else does;
-//   - keeps in memory what the other side does not read yet, so that Write never
-//     waits. yamux holds each stream back at 256 KiB, which bounds this memory;
-//   - reports every end of the connection as a plain io.EOF, and drops what is
-//     written afterwards. Otherwise yamux would write about it on this process's
-//     stderr, into whatever is shown there.
+//   - answers yamux's pings itself, so that only the end of the connection means
+//     that the other process has ended;
+//   - keeps bytes in memory that the other side does not read yet, so that Write
+//     never blocks. yamux holds each stream back at 256 KiB, which bounds this memory;
+//   - reports every end of the connection as a plain io.EOF, and drops later writes.
+//     Otherwise yamux would complain on this process's stderr, which may be a
+//     person's terminal.
 package muxconn
 
 import (
@@ -27,29 +27,29 @@ type Conn struct {
 	ended chan struct{}
 	end   sync.Once // closes ended
 
-	reading frame // that Read has returned a part of
+	reading frame // where in a frame the bytes that Read returned end
 
-	mu      sync.Mutex // guards what follows; never held while anything waits
-	queue   []byte     // that has yet to be written
+	mu      sync.Mutex // guards the fields below; never held while blocking
+	queue   []byte     // still to be written
 	partial bool       // queue ends in a header whose body comes with the next Write
 	writing bool       // drain runs
 	pongs   []byte     // answers to pings, for Read
 }
 
-// New makes a Conn of a connection, which may be one of TLS.
+// New makes a Conn on top of a connection, which may be a tls.Conn.
 func New(conn net.Conn) *Conn { return &Conn{Conn: conn, ended: make(chan struct{})} }
 
-// Ended is closed when the connection has ended, from whichever side.
+// Ended is closed when the connection has ended, whichever side ended it.
 func (c *Conn) Ended() <-chan struct{} { return c.ended }
 
-// Close ends the connection. What still waits to be written is lost.
+// Close ends the connection. Bytes that are still to be written are lost.
 func (c *Conn) Close() error {
 	c.end.Do(func() { close(c.ended) })
 	return c.Conn.Close()
 }
 
-// Write is called by yamux's one sender, with a header or with the body that the
-// header announced.
+// Write is called by yamux's one sender, with a header or with the body that
+// belongs to the last header.
 func (c *Conn) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,15 +68,15 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// drain writes the queue, however long that takes. On a connection that has ended
-// each write fails at once, and its bytes are dropped.
+// drain writes the queue, however long that takes. Once the connection has ended,
+// each write fails at once and its bytes are dropped.
 func (c *Conn) drain() {
 	for waiting := c.take(); waiting != nil; waiting = c.take() {
 		_, _ = c.Conn.Write(waiting)
 	}
 }
 
-// take returns the queue. It is nil where drain has to end.
+// take returns the queue, nil if it is empty: then drain ends.
 func (c *Conn) take() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,7 +105,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	}
 }
 
-// takePongs copies answers to p, unless Read is within a frame.
+// takePongs copies answers to p, unless Read is in the middle of a frame.
 func (c *Conn) takePongs(p []byte) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

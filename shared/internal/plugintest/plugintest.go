@@ -23,16 +23,16 @@ func Race() bool {
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// Alive reports whether a process runs; one that waits to be reaped does not,
-// unless others of its threads have not ended yet.
+// Alive reports whether a process runs. A zombie does not, unless some of its
+// threads still run.
 func Alive(pid int) bool {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // behind a name that may hold anything
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // after the name, which may contain anything
 	return len(fields) > 17 && (fields[0] != "Z" && fields[0] != "X" || fields[17] > "1")
 }
 
 // Build builds bash-plugin and host-example into dir, with the race detector
-// where the tests have it.
+// if the tests have it.
 func Build(dir string) error {
 	_, here, _, _ := runtime.Caller(0)
 	root := filepath.Join(filepath.Dir(here), "..", "..", "..")
@@ -65,7 +65,7 @@ func Main(run func(dir string) int) int {
 	err = errors.Join(
 		Build(dir),
 		os.Setenv("GORACE", "atexit_sleep_ms=0 log_path="+races),
-		os.Unsetenv("BASH_PLUGIN_REATTACH"), // a developer's, under a debugger
+		os.Unsetenv("BASH_PLUGIN_REATTACH"), // a developer may have set it
 		flag.Set("test.parallel", "8"),      // most of the time, these tests wait for processes
 	)
 	if err != nil {
@@ -73,7 +73,7 @@ func Main(run func(dir string) int) int {
 		return 1
 	}
 	code := run(dir)
-	reports, _ := filepath.Glob(races + ".*") // a file a process
+	reports, _ := filepath.Glob(races + ".*") // one file for each process
 	for _, report := range reports {
 		text, _ := os.ReadFile(report)
 		fmt.Fprintf(os.Stderr, "%s\n", text)

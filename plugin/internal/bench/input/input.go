@@ -1,5 +1,5 @@
-// Package input makes what benchmarks feed to the output pipeline: seeded, of
-// any size, and like what commands really write.
+// Package input makes input for benchmarks of the output pipeline: seeded, of any
+// size, and similar to real output of commands.
 package input
 
 import (
