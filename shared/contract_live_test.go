@@ -169,8 +169,8 @@ func TestWhatASlowLiveWriterMissesIsCounted(t *testing.T) {
 	bash := launch(t)
 	writer := &slow{gate: make(chan struct{})}
 	g := newGate(t)
-	r := execute(t, bash, shared.ExecuteRequest{Command: "seq 10000000; " + g.wait() + "; echo last", Mode: shared.ModeBackground, Stdout: writer})
-	check(t, bash, shared.CheckRequest{PID: r.PID, Wait: hang, WaitFor: "(?m)^10000000$"})
+	r := execute(t, bash, shared.ExecuteRequest{Command: "seq 3000000; " + g.wait() + "; echo last", Mode: shared.ModeBackground, Stdout: writer})
+	check(t, bash, shared.CheckRequest{PID: r.PID, Wait: hang, WaitFor: "(?m)^3000000$"})
 	close(writer.gate)
 	writer.await(t, "skipped …]\n")
 	g.open(t)
@@ -179,7 +179,7 @@ func TestWhatASlowLiveWriterMissesIsCounted(t *testing.T) {
 	text := writer.String()
 	parts := regexp.MustCompile(`\n\[… (\d+) bytes skipped …\]\n`).FindAllStringSubmatchIndex(text, -1)
 	require.NotEmpty(t, parts)
-	rest, done, missed := seq(1, 10000000)+"last\n", 0, 0
+	rest, done, missed := seq(1, 3000000)+"last\n", 0, 0
 	for _, at := range parts {
 		part := text[done:at[0]]
 		require.True(t, strings.HasPrefix(rest, part))

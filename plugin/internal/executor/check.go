@@ -59,19 +59,23 @@ func (e *Executor) await(ctx context.Context, j *job.Job, wait time.Duration, pa
 	}
 	for watch := j.Watch(pattern); ctx.Err() == nil; {
 		stdout, stderr := j.OutputChanged()
-		found, more := e.look(watch)
+		found, more := e.look(ctx, watch)
 		if found || !more && !e.until(ctx, j, stdout, stderr) {
 			return
 		}
 	}
 }
 
-// look looks for a match in the next part of the output. It takes one of the Turns
-// for that, as reading output does.
-func (e *Executor) look(watch *job.Watch) (found, more bool) {
-	e.launcher.turns <- struct{}{}
-	defer func() { <-e.launcher.turns }()
-	return watch.Match()
+// look searches the next part of the output for a match. One search at a time runs:
+// an expression may be slow, and other calls need a processor.
+func (e *Executor) look(ctx context.Context, watch *job.Watch) (found, more bool) {
+	select {
+	case e.search <- struct{}{}:
+		defer func() { <-e.search }()
+		return watch.Match()
+	case <-ctx.Done():
+		return false, false
+	}
 }
 
 // until waits for one of two channels. It returns false if the job or the wait is

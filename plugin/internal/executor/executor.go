@@ -21,6 +21,7 @@ type Executor struct {
 	table    *process.Table
 	log      hclog.Logger
 	jobs     registry
+	search   chan struct{}   // holds a value during a search through output
 	life     context.Context // ends when Close begins
 	quit     context.CancelFunc
 	wg       sync.WaitGroup // goroutines that outlive the call that started them
@@ -36,7 +37,7 @@ func New(cfg Config) (*Executor, error) {
 	if err := checkGlobs(cfg.DropEnv); err != nil {
 		return nil, err
 	}
-	e := &Executor{table: process.NewTable(cfg.Guardian), log: cfg.Logger}
+	e := &Executor{table: process.NewTable(cfg.Guardian), log: cfg.Logger, search: make(chan struct{}, 1)}
 	e.life, e.quit = context.WithCancel(context.Background())
 	if e.log == nil {
 		e.log = hclog.NewNullLogger()

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	watchStep    = 256 << 10 // bytes of the log searched at a time
+	watchStep    = 128 << 10 // bytes of the log searched at a time
 	watchOverlap = 64 << 10  // bytes searched again: a longer match may be missed
 )
 
