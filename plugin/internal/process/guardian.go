@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -32,8 +34,10 @@ type orders struct {
 type Guardian struct {
 	instance instance
 	pid      int
-	socket   int    // non-blocking; when it closes, the guardian begins its work
-	waiting  string // reports that are not sent yet; guarded by the Table's mu
+	socket   int // non-blocking; when it closes, the guardian begins its work
+
+	mu      sync.Mutex // guards waiting
+	waiting []byte     // reports of the last reportDelay
 }
 
 // StartGuardian starts this program again as the guardian of this process. The
@@ -91,26 +95,39 @@ func socketpair() (here, there int, err error) {
 
 // begun reports a new child of this process.
 func (g *Guardian) begun(pid int) {
-	p, _ := stat(pid) // its start tells later whether the pid was reused
-	g.tell(fmt.Sprintf("+%d %d\n", pid, p.start))
+	if g != nil {
+		p, _ := stat(pid) // its start tells later whether the pid was reused
+		g.report(fmt.Sprintf("+%d %d\n", pid, p.start))
+	}
 }
 
-// ended reports that a child was reaped and its pid may be reused. The report waits
-// for the next one, because each write wakes the guardian.
+// ended reports that a child's pid may be another process's from now on.
 func (g *Guardian) ended(pid int) {
 	if g != nil {
-		g.waiting += fmt.Sprintf("-%d\n", pid)
+		g.report(fmt.Sprintf("-%d\n", pid))
 	}
 }
 
-// tell sends the waiting reports and one more. A stopped guardian must not block the
-// plugin: reports that do not fit are dropped, because the guardian also finds the
-// processes by their mark.
-func (g *Guardian) tell(report string) {
-	if g != nil && g.waiting+report != "" {
-		_, _ = unix.Write(g.socket, []byte(g.waiting+report))
-		g.waiting = ""
+// reportDelay is how long reports are gathered: each write wakes the guardian, which
+// takes a processor from the commands. Until then the mark tells of a new child.
+const reportDelay = 100 * time.Millisecond
+
+func (g *Guardian) report(line string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.waiting) == 0 {
+		time.AfterFunc(reportDelay, g.flush)
 	}
+	g.waiting = append(g.waiting, line...)
+}
+
+// flush sends the reports. A guardian that is stopped must not block the plugin:
+// reports that do not fit are dropped.
+func (g *Guardian) flush() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, _ = unix.Write(g.socket, g.waiting)
+	g.waiting = nil
 }
 
 func (g *Guardian) is(pid int) bool { return g != nil && g.pid == pid }

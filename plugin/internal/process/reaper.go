@@ -94,7 +94,6 @@ func (t *Table) Sweep() {
 			t.adoptLocked(pid)
 		}
 	}
-	t.guardian.tell("")
 }
 
 func (t *Table) adoptLocked(pid int) {
