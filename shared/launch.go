@@ -54,7 +54,7 @@ func (cfg *LaunchConfig) launch(ctx context.Context) (*link, error) {
 		return l, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case start.Err() != nil:
+	case start.Err() != nil, errors.Is(err, context.DeadlineExceeded):
 		return nil, launchError("StartTimeout", err, "%s did not get ready within %v: it is not a plugin, or the machine is overloaded and the plugin needs more time", cfg.Path, cfg.StartTimeout)
 	}
 	return nil, cfg.explain(err, stderr.Says())

@@ -1,3 +1,6 @@
+// Package executor is the contract, shared.Bash, over jobs: it checks
+// requests, runs commands, decides when one becomes a background job, and
+// keeps the jobs until they are killed or evicted.
 package executor
 
 import (
@@ -100,11 +103,10 @@ func (e *Executor) Execute(ctx context.Context, req shared.ExecuteRequest) (*sha
 // launch starts a command that has a reservation.
 func (e *Executor) launch(req shared.ExecuteRequest, dir string, number int) (*job.Job, error) {
 	j, err := e.launcher.launch(req, dir, number)
+	e.jobs.settle(j)
 	if err != nil {
-		e.jobs.release()
 		return nil, err
 	}
-	e.jobs.running(j)
 	e.wg.Go(func() {
 		<-j.Over()
 		e.jobs.ended(j)

@@ -47,25 +47,16 @@ func (r *registry) reserve() (int, error) {
 	return r.started, nil
 }
 
-// release gives up a reservation.
-func (r *registry) release() {
+// settle replaces a reservation by the command that has started; nil: none has.
+func (r *registry) settle(j *job.Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.unreserveLocked()
-}
-
-func (r *registry) unreserveLocked() {
+	if j != nil {
+		r.live[j] = true
+	}
 	if r.reserved--; r.reserved == 0 {
 		r.settled.Broadcast()
 	}
-}
-
-// running replaces a reservation by the command that has started.
-func (r *registry) running(j *job.Job) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.live[j] = true
-	r.unreserveLocked()
 }
 
 // add makes a command a job. It forgets a finished job that had the same pid.
