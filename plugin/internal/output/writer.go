@@ -1,6 +1,10 @@
 package output
 
-import "sync"
+import (
+	"sync"
+
+	"bashplugin/plugin/internal/sanitize"
+)
 
 const (
 	writeSize = 64 << 10 // raw bytes that a Stream handles at a time
@@ -46,8 +50,8 @@ func (w *logWriter) appendLocked(p []byte) {
 // is too little. The caller holds disk, too.
 func (w *logWriter) takeLocked(block int64) []byte {
 	end := w.file.size + int64(len(w.fill))
-	n := end - end%block - w.file.size
-	if n <= 0 {
+	n := sanitize.CutRune(w.fill, int(max(0, end-end%block-w.file.size)))
+	if n == 0 {
 		return nil
 	}
 	text := w.fill

@@ -124,6 +124,9 @@ func (g *Guardian) report(line string) {
 // flush sends the reports. A guardian that is stopped must not block the plugin:
 // reports that do not fit are dropped.
 func (g *Guardian) flush() {
+	if g == nil {
+		return
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	_, _ = unix.Write(g.socket, g.waiting)

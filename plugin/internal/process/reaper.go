@@ -101,6 +101,9 @@ func (t *Table) adoptLocked(pid int) {
 	t.orphans[pid] = g
 	g.children++
 	t.guardian.begun(pid)
+	if g == t.strays {
+		t.guardian.flush() // no mark tells of it
+	}
 	t.lookAgain() // it may have ended already
 }
 

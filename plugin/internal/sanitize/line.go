@@ -83,7 +83,7 @@ func CutRune(p []byte, n int) int {
 	if n >= len(p) {
 		return len(p)
 	}
-	for !utf8.RuneStart(p[n]) {
+	for n > 0 && !utf8.RuneStart(p[n]) {
 		n--
 	}
 	return n
