@@ -30,7 +30,7 @@
 //
 //   - A new field of a Result: its declaration in shared/bash.go, its value in
 //     job/result.go or, if it is about one stream, in output's Show.
-//   - A new mode: its name in shared/mode.go, its rules in executor/mode.go.
+//   - A new mode: its name in shared/mode.go, its behaviour in executor/mode.go.
 //   - A new limit for commands, or something that wraps bash before it is executed:
 //     executor/launcher.go; if it must happen in the forked child, process/fork.go.
 //   - Another way to reach a plugin: package shared, beside launch and attach.

@@ -9,17 +9,6 @@ import (
 	"bashplugin/shared"
 )
 
-// rules say how Execute treats a command in a mode. Package shared has the modes'
-// names, and says whether Execute waits in them at all.
-type rules struct {
-	detaches bool // at the timeout the command goes on as a job; otherwise it is killed
-	ripens   bool // a development command becomes a job by itself
-}
-
-func rulesOf(mode shared.Mode) rules {
-	return rules{detaches: mode == shared.ModeDetach, ripens: mode == shared.ModeAuto}
-}
-
 const (
 	// autoDelay is how long a development command runs in the foreground, in
 	// ModeAuto. From then on it is checked for output every autoLook.
@@ -41,7 +30,7 @@ func (e *Executor) attend(ctx context.Context, j *job.Job, req shared.ExecuteReq
 	timer := time.NewTimer(req.Timeout)
 	defer timer.Stop()
 	var ripe <-chan time.Time // nil, so never, for other commands and in other modes
-	if rulesOf(req.Mode).ripens && isDevCommand(req.Command) {
+	if req.Mode == shared.ModeAuto && isDevCommand(req.Command) {
 		ripe = time.After(autoDelay)
 	}
 	for {
@@ -58,7 +47,7 @@ func (e *Executor) attend(ctx context.Context, j *job.Job, req shared.ExecuteReq
 			ripe = time.After(autoLook)
 			continue
 		case <-timer.C:
-			if rulesOf(req.Mode).detaches {
+			if req.Mode == shared.ModeDetach {
 				return e.detach(j, req.Limits)
 			}
 			e.stop(j, shared.CauseTimeout)
