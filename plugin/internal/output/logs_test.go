@@ -52,14 +52,18 @@ func TestLogOnAStuckDisk(t *testing.T) {
 	<-changed
 	assert.True(t, match(w))
 	assert.True(t, s.Written())
+	shown := make(chan shared.Output)
+	go func() { shown <- s.Show(defaults, true) }()
+	for s.log.disk.TryLock() { // until Show has the disk, and waits
+		s.log.disk.Unlock()
+		runtime.Gosched()
+	}
 	done, hay := make(chan struct{}), strings.Repeat("hay\n", 1<<20)
 	go func() {
 		defer close(done)
 		write(t, s, hay)
 		s.Ready()
 	}()
-	shown := make(chan shared.Output)
-	go func() { shown <- s.Show(defaults, true) }()
 	filled := func() int {
 		s.mu.Lock()
 		defer s.mu.Unlock()
