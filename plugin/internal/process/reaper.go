@@ -10,7 +10,6 @@ import (
 
 // run reaps children as they end, until Close. Nothing else reaps.
 func (t *Table) run() {
-	signal.Notify(t.ends, syscall.SIGCHLD)
 	defer signal.Stop(t.ends)
 	for {
 		select {

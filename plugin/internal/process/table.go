@@ -3,6 +3,7 @@ package process
 import (
 	"maps"
 	"os"
+	"os/signal"
 	"slices"
 	"sync"
 	"syscall"
@@ -45,6 +46,7 @@ func NewTable(guardian *Guardian) *Table {
 		t.instance = guardian.instance
 	}
 	t.strays = newGroup(t, 0) // until Close it counts a child that does not exist, so as not to be gone
+	signal.Notify(t.ends, syscall.SIGCHLD) // before the first child
 	go t.run()
 	return t
 }
