@@ -45,7 +45,7 @@ func NewTable(guardian *Guardian) *Table {
 	if guardian != nil {
 		t.instance = guardian.instance
 	}
-	t.strays = newGroup(t, 0) // until Close it counts a child that does not exist, so as not to be gone
+	t.strays = newGroup(t, 0)              // until Close it counts a child that does not exist, so as not to be gone
 	signal.Notify(t.ends, syscall.SIGCHLD) // before the first child
 	go t.run()
 	return t
