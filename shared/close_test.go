@@ -20,7 +20,7 @@ import (
 	"bashplugin/shared/internal/plugintest"
 )
 
-// Close returns when nothing is left, whoever called it first.
+// Every call of Close returns only when nothing is left, not just the first one.
 func TestClosingAgainWaits(t *testing.T) {
 	t.Parallel()
 	bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: pluginPath, LogDir: t.TempDir()})

@@ -159,8 +159,8 @@ func TestFaultCtrlCDuringTheStart(t *testing.T) {
 	}
 }
 
-// A plugin that is killed amid the start of a command has a child that is
-// neither the plugin nor the command yet.
+// If a plugin is killed while it starts a command, it may have a child that does not
+// execute bash yet. That child must end, too.
 func TestFaultAmidAStart(t *testing.T) {
 	t.Parallel()
 	temp := shortDir(t)
