@@ -28,7 +28,7 @@
 // # How a process ends
 //
 //	leader or orphan ends
-//	         │ SIGCHLD
+//	         │ pidfd or SIGCHLD
 //	Sweep: its children are the plugin's now; adopt them
 //	         │
 //	reap it: from here on its pid may be another's

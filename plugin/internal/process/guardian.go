@@ -36,8 +36,9 @@ type Guardian struct {
 	pid      int
 	socket   int // non-blocking; when it closes, the guardian begins its work
 
-	mu      sync.Mutex // guards waiting
-	waiting []byte     // reports of the last reportDelay
+	mu      sync.Mutex   // guards the reports of the last reportDelay
+	begins  map[int]bool // the pids of new children
+	waiting []byte       // lines about others
 }
 
 // StartGuardian starts this program again as the guardian of this process. The
@@ -64,7 +65,7 @@ func StartGuardian(duties Duties) (*Guardian, error) {
 		return nil, err
 	}
 	defer null.Close()
-	g := &Guardian{instance: newInstance(), socket: here}
+	g := &Guardian{instance: newInstance(), socket: here, begins: make(map[int]bool)}
 	attr := &syscall.ProcAttr{
 		Env:   os.Environ(),
 		Dir:   "/",
@@ -95,30 +96,35 @@ func socketpair() (here, there int, err error) {
 
 // begun reports a new child of this process.
 func (g *Guardian) begun(pid int) {
-	if g != nil {
-		p, _ := stat(pid) // its start tells later whether the pid was reused
-		g.report(fmt.Sprintf("+%d %d\n", pid, p.start))
-	}
+	g.report(func() { g.begins[pid] = true })
 }
 
-// ended reports that a child's pid may be another process's from now on.
+// ended reports that a child is about to be reaped: from then on its pid may be
+// another process's.
 func (g *Guardian) ended(pid int) {
-	if g != nil {
-		g.report(fmt.Sprintf("-%d\n", pid))
-	}
+	g.report(func() {
+		if g.begins[pid] {
+			delete(g.begins, pid)
+			return
+		}
+		g.waiting = fmt.Appendf(g.waiting, "-%d\n", pid)
+	})
 }
 
 // reportDelay is how long reports are gathered: each write wakes the guardian, which
 // takes a processor from the commands. Until then the mark tells of a new child.
 const reportDelay = 100 * time.Millisecond
 
-func (g *Guardian) report(line string) {
+func (g *Guardian) report(add func()) {
+	if g == nil {
+		return
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.waiting) == 0 {
+	if len(g.begins)+len(g.waiting) == 0 {
 		time.AfterFunc(reportDelay, g.flush)
 	}
-	g.waiting = append(g.waiting, line...)
+	add()
 }
 
 // flush sends the reports. A guardian that is stopped must not block the plugin:
@@ -129,6 +135,11 @@ func (g *Guardian) flush() {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	for pid := range g.begins {
+		p, _ := stat(pid) // its start tells later whether the pid was reused
+		g.waiting = fmt.Appendf(g.waiting, "+%d %d\n", pid, p.start)
+	}
+	clear(g.begins)
 	_, _ = unix.Write(g.socket, g.waiting)
 	g.waiting = nil
 }

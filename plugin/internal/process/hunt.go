@@ -54,7 +54,9 @@ func (o *orders) watchHost() {
 		return // the plugin has ended
 	}
 	if host, err := stat(o.Host); err == nil {
-		awaitExit(host)
+		for still(host) {
+			awaitEnd(host.pid)
+		}
 	}
 	time.Sleep(hostPatience)
 	_ = send(plugin, syscall.SIGKILL)

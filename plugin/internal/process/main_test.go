@@ -119,7 +119,7 @@ func spec(text string, null, tell *os.File) process.Spec {
 // pids reads n pids.
 func (c *command) pids(n int) []int {
 	c.t.Helper()
-	guard := time.AfterFunc(patience, func() { panic("the command tells no pids") })
+	guard := time.AfterFunc(patience, func() { panic(c.t.Name() + ": the command tells no pids") })
 	defer guard.Stop()
 	var pids []int
 	for range n {
@@ -135,7 +135,7 @@ func (c *command) pids(n int) []int {
 // silent waits until no process holds descriptor 3 any more.
 func (c *command) silent() {
 	c.t.Helper()
-	guard := time.AfterFunc(patience, func() { panic("a process still holds its pipe") })
+	guard := time.AfterFunc(patience, func() { panic(c.t.Name() + ": a process still holds its pipe") })
 	defer guard.Stop()
 	_, err := c.tell.Discard(1 << 30)
 	require.Error(c.t, err)

@@ -92,11 +92,10 @@ func (g *Group) members() []info {
 func (t *Table) releaseLeaderLocked(g *Group) {
 	go func() {
 		for members := g.members(); len(members) > 0; members = g.members() {
-			awaitExit(members[0])
+			awaitEnd(members[0].pid)
 		}
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.guardian.ended(g.PID)
 		t.releaseLocked(g)
 	}()
 }
@@ -107,11 +106,17 @@ func hasEnded(pid int) bool {
 	return err != nil || p.dead
 }
 
-// awaitExit waits for the end of any process, not only of a child.
-func awaitExit(p info) {
-	for pause := 10 * time.Millisecond; still(p); pause = min(2*pause, 80*time.Millisecond) {
-		time.Sleep(pause)
+// awaitEnd waits for the end of a process, which need not be a child. It may return
+// too early.
+func awaitEnd(pid int) {
+	queue, err := unix.Kqueue()
+	if err != nil {
+		time.Sleep(10 * time.Millisecond) // there may be too many open files
+		return
 	}
+	defer unix.Close(queue)
+	end := unix.Kevent_t{Ident: uint64(pid), Filter: unix.EVFILT_PROC, Flags: unix.EV_ADD, Fflags: unix.NOTE_EXIT}
+	_, _ = unix.Kevent(queue, []unix.Kevent_t{end}, make([]unix.Kevent_t, 1), nil)
 }
 
 // send signals a process unless its pid was reused.

@@ -2,60 +2,27 @@ package process
 
 import (
 	"cmp"
-	"maps"
-	"os/signal"
-	"slices"
 	"syscall"
 )
 
-// run reaps children as they end, until Close. Nothing else reaps.
-func (t *Table) run() {
-	defer signal.Stop(t.ends)
-	for {
-		select {
-		case <-t.ends:
-			t.bury()
-		case <-t.quit:
-			return
-		}
+// reap reaps a child of a group as soon as it has ended.
+func (t *Table) reap(pid int, g *Group) {
+	for !hasEnded(pid) {
+		awaitEnd(pid)
 	}
-}
-
-// bury reaps the children that have ended.
-func (t *Table) bury() {
-	t.Sweep() // an orphan may have ended before it was adopted
-	t.mu.Lock()
-	children := slices.AppendSeq(slices.Collect(maps.Keys(t.leaders)), maps.Keys(t.orphans))
-	ended := slices.DeleteFunc(children, func(pid int) bool { return !hasEnded(pid) })
-	t.mu.Unlock()
-	if len(ended) == 0 {
-		return
-	}
-	t.Sweep() // adopts their children; only now may they be reaped
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, pid := range ended {
-		t.reapLocked(pid)
+	isLeader := t.leaders[pid] == g
+	if isLeader || g.children == 1 {
+		t.sweepLocked() // adopts its children; only now may it be reaped
 	}
-}
-
-// lookAgain makes run look for children that have ended.
-func (t *Table) lookAgain() {
-	select {
-	case t.ends <- syscall.SIGCHLD:
-	default:
-	}
-}
-
-func (t *Table) reapLocked(pid int) {
+	t.guardian.ended(pid)
 	status := wait(pid)
-	if g := t.orphans[pid]; g != nil {
+	if !isLeader {
 		delete(t.orphans, pid)
-		t.guardian.ended(pid)
 		t.releaseLocked(g)
 		return
 	}
-	g := t.leaders[pid]
 	delete(t.leaders, pid)
 	g.status = status
 	close(g.exited)
@@ -88,6 +55,10 @@ func (t *Table) releaseLocked(g *Group) {
 func (t *Table) Sweep() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.sweepLocked()
+}
+
+func (t *Table) sweepLocked() {
 	for _, pid := range adopted() {
 		if t.leaders[pid] == nil && t.orphans[pid] == nil && !t.guardian.is(pid) {
 			t.adoptLocked(pid)
@@ -103,7 +74,7 @@ func (t *Table) adoptLocked(pid int) {
 	if g == t.strays {
 		t.guardian.flush() // no mark tells of it
 	}
-	t.lookAgain() // it may have ended already
+	go t.reap(pid, g)
 }
 
 // roots lists the children of this process that belong to g.

@@ -1,7 +1,9 @@
 package process
 
 import (
+	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,7 +17,6 @@ func (g *Group) members() []info { return below(g.table.roots(g)) }
 // releaseLeaderLocked is called when a leader is reaped: the other members are
 // orphans, which are counted, or descend from them.
 func (t *Table) releaseLeaderLocked(g *Group) {
-	t.guardian.ended(g.PID)
 	t.releaseLocked(g)
 }
 
@@ -26,15 +27,21 @@ func hasEnded(pid int) bool {
 	return err != nil || child.Signo != 0
 }
 
-// awaitExit waits for the end of any process, not only of a child.
-func awaitExit(p info) {
-	pidfd, err := unix.PidfdOpen(p.pid, 0)
+// awaitEnd waits for the end of a process, which need not be a child. It may return
+// too early.
+func awaitEnd(pid int) {
+	pidfd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if err != nil {
+		time.Sleep(10 * time.Millisecond) // there may be too many open files
 		return
 	}
-	defer unix.Close(pidfd)
-	for still(p) {
-		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, -1)
+	file := os.NewFile(uintptr(pidfd), "pidfd")
+	defer file.Close()
+	if conn, err := file.SyscallConn(); err == nil {
+		_ = conn.Read(func(fd uintptr) bool { // waits without a thread
+			n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+			return n > 0
+		})
 	}
 }
 

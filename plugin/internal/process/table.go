@@ -2,8 +2,6 @@ package process
 
 import (
 	"maps"
-	"os"
-	"os/signal"
 	"slices"
 	"sync"
 	"syscall"
@@ -15,9 +13,7 @@ import (
 // children of that thread are orphans.
 type Table struct {
 	guardian *Guardian
-	strays   *Group         // the orphans without the mark of a group
-	ends     chan os.Signal // SIGCHLD: one or more children may have ended
-	quit     chan struct{}  // closed by Close
+	strays   *Group // the orphans without the mark of a group
 
 	forking  sync.Mutex // held from a fork until the end of its exec; taken before mu
 	instance instance
@@ -35,8 +31,6 @@ func NewTable(guardian *Guardian) *Table {
 	becomeSubreaper()
 	t := &Table{
 		guardian: guardian,
-		ends:     make(chan os.Signal, 1),
-		quit:     make(chan struct{}),
 		instance: newInstance(),
 		groups:   make(map[mark]*Group),
 		leaders:  make(map[int]*Group),
@@ -45,9 +39,7 @@ func NewTable(guardian *Guardian) *Table {
 	if guardian != nil {
 		t.instance = guardian.instance
 	}
-	t.strays = newGroup(t, 0)              // until Close it counts a child that does not exist, so as not to be gone
-	signal.Notify(t.ends, syscall.SIGCHLD) // before the first child
-	go t.run()
+	t.strays = newGroup(t, 0) // until Close it counts a child that does not exist, so as not to be gone
 	return t
 }
 
@@ -75,15 +67,12 @@ func (t *Table) lead(g *Group, pid int) {
 	defer t.mu.Unlock()
 	g.PID, t.leaders[pid] = pid, g
 	t.guardian.begun(pid)
-	if hasEnded(pid) { // before it was in leaders
-		t.lookAgain()
-	}
+	go t.reap(pid, g)
 }
 
 // Close kills every group that is left, and then every stray. It returns false if a
 // process is left. It must be called only once.
 func (t *Table) Close() bool {
-	defer close(t.quit)
 	t.mu.Lock()
 	groups := slices.Collect(maps.Values(t.groups))
 	t.mu.Unlock()
