@@ -21,7 +21,7 @@ import (
 
 const (
 	// hang bounds every wait in these tests: only a broken program reaches it.
-	hang = 30 * time.Second
+	hang = time.Minute
 	// endless is the sleep of commands that must be ended by somebody.
 	endless = "sleep 1000"
 )

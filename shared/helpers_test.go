@@ -20,7 +20,7 @@ import (
 
 const (
 	// hang bounds every wait in these tests: only a broken plugin reaches it.
-	hang = 20 * time.Second
+	hang = time.Minute
 	// forever is the sleep of commands that must be ended by somebody.
 	forever = "sleep 1000"
 )

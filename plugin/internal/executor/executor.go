@@ -55,23 +55,7 @@ func New(cfg Config) (*Executor, error) {
 	}
 	e.jobs.init()
 	e.wg.Go(func() { output.Sweep(cfg.Logs.Dir) })
-	e.wg.Go(e.sweep)
 	return e, nil
-}
-
-// sweep adopts the orphans of commands that run for long, so that none stays a
-// zombie and the guardian learns of each.
-func (e *Executor) sweep() {
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-e.life.Done():
-			return
-		case <-ticker.C:
-			e.table.Sweep()
-		}
-	}
 }
 
 // Execute implements shared.Bash.

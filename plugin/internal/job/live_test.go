@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const guard = 20 * time.Second // against a test that hangs
+const guard = time.Minute // against a test that hangs
 
 // valve is a writer that takes nothing until it is opened.
 type valve struct {

@@ -28,7 +28,7 @@
 // # How a process ends
 //
 //	leader or orphan ends
-//	         │ pidfd or SIGCHLD
+//	         │ a leader: its pidfd; an orphan: SIGCHLD
 //	Sweep: its children are the plugin's now; adopt them
 //	         │
 //	reap it: from here on its pid may be another's

@@ -39,17 +39,18 @@ func runDoomed() {
 	table := process.NewTable(guardian)
 	null, _ := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	tell := os.NewFile(3, "tell")
-	start := func(text string) {
-		if _, err := table.Start(spec(text, null, tell)); err != nil {
+	start := func(text string) *process.Group {
+		g, err := table.Start(spec(text, null, tell))
+		if err != nil {
 			panic(err)
 		}
+		return g
 	}
 	for _, text := range d.Commands {
 		nextPID(d.PID, func() { start(text) })
 	}
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		start(lines.Text())
-		table.Sweep()
+		start(lines.Text()).Members() // which adopts the orphans
 		fmt.Fprintln(tell, 0)
 	}
 	if !table.Close() {

@@ -21,7 +21,7 @@ import (
 )
 
 // patience bounds every wait of these tests; none should come near it.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 func TestMain(m *testing.M) {
 	runtime.LockOSThread() // as in the plugin's main: only orphans are the main thread's children

@@ -2,31 +2,60 @@ package process
 
 import (
 	"cmp"
+	"os/signal"
 	"syscall"
+	"time"
 )
 
-// reap reaps a child of a group as soon as it has ended.
-func (t *Table) reap(pid int, g *Group) {
-	for !hasEnded(pid) {
-		awaitEnd(pid)
+// reapLeader reaps a group's leader as soon as it has ended. It waits by a pidfd,
+// which is faster than SIGCHLD.
+func (t *Table) reapLeader(g *Group) {
+	for !hasEnded(g.PID) {
+		awaitEnd(g.PID)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	isLeader := t.leaders[pid] == g
-	if isLeader || g.children == 1 {
-		t.sweepLocked() // adopts its children; only now may it be reaped
-	}
-	t.guardian.ended(pid)
-	status := wait(pid)
-	if !isLeader {
-		delete(t.orphans, pid)
-		t.releaseLocked(g)
-		return
-	}
-	delete(t.leaders, pid)
-	g.status = status
+	t.sweepLocked() // adopts its children; only now may it be reaped
+	t.guardian.ended(g.PID)
+	g.status = wait(g.PID)
+	delete(t.leaders, g.PID)
 	close(g.exited)
 	t.releaseLeaderLocked(g)
+}
+
+// reapOrphans reaps orphans as they end, until Close. There may be more of them than
+// this process may have pidfds.
+func (t *Table) reapOrphans() {
+	defer signal.Stop(t.ends)
+	sweep := time.NewTicker(time.Second) // the guardian learns of new orphans
+	defer sweep.Stop()
+	for {
+		select {
+		case <-t.ends:
+		case <-sweep.C:
+		case <-t.quit:
+			return
+		}
+		t.reapEndedOrphans()
+	}
+}
+
+func (t *Table) reapEndedOrphans() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sweepLocked() // an orphan may have ended before it was adopted
+	for pid, g := range t.orphans {
+		if !hasEnded(pid) {
+			continue
+		}
+		if g.children == 1 {
+			t.sweepLocked() // adopts its children; only now may it be reaped
+		}
+		t.guardian.ended(pid)
+		wait(pid)
+		delete(t.orphans, pid)
+		t.releaseLocked(g)
+	}
 }
 
 // wait reaps a child that has ended.
@@ -49,15 +78,9 @@ func (t *Table) releaseLocked(g *Group) {
 	}
 }
 
-// Sweep adopts the orphans that have come since the last call. It is cheap if there
-// are none. If it is called between the end and the reaping of a child, it finds all
-// the orphans of that child.
-func (t *Table) Sweep() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.sweepLocked()
-}
-
+// sweepLocked adopts the orphans that have come since the last call. It is cheap if
+// there are none. If it is called between the end and the reaping of a child, it finds
+// all the orphans of that child.
 func (t *Table) sweepLocked() {
 	for _, pid := range adopted() {
 		if t.leaders[pid] == nil && t.orphans[pid] == nil && !t.guardian.is(pid) {
@@ -74,14 +97,17 @@ func (t *Table) adoptLocked(pid int) {
 	if g == t.strays {
 		t.guardian.flush() // no mark tells of it
 	}
-	go t.reap(pid, g)
+	select {
+	case t.ends <- syscall.SIGCHLD: // it may have ended already
+	default:
+	}
 }
 
 // roots lists the children of this process that belong to g.
 func (t *Table) roots(g *Group) []info {
-	t.Sweep()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.sweepLocked()
 	var roots []info
 	for _, children := range []map[int]*Group{t.leaders, t.orphans} {
 		for pid, owner := range children {

@@ -2,6 +2,8 @@ package process
 
 import (
 	"maps"
+	"os"
+	"os/signal"
 	"slices"
 	"sync"
 	"syscall"
@@ -13,7 +15,9 @@ import (
 // children of that thread are orphans.
 type Table struct {
 	guardian *Guardian
-	strays   *Group // the orphans without the mark of a group
+	strays   *Group         // the orphans without the mark of a group
+	ends     chan os.Signal // SIGCHLD: orphans may have ended
+	quit     chan struct{}  // closed by Close
 
 	forking  sync.Mutex // held from a fork until the end of its exec; taken before mu
 	instance instance
@@ -31,6 +35,8 @@ func NewTable(guardian *Guardian) *Table {
 	becomeSubreaper()
 	t := &Table{
 		guardian: guardian,
+		ends:     make(chan os.Signal, 1),
+		quit:     make(chan struct{}),
 		instance: newInstance(),
 		groups:   make(map[mark]*Group),
 		leaders:  make(map[int]*Group),
@@ -39,7 +45,9 @@ func NewTable(guardian *Guardian) *Table {
 	if guardian != nil {
 		t.instance = guardian.instance
 	}
-	t.strays = newGroup(t, 0) // until Close it counts a child that does not exist, so as not to be gone
+	t.strays = newGroup(t, 0)              // until Close it counts a child that does not exist, so as not to be gone
+	signal.Notify(t.ends, syscall.SIGCHLD) // before the first child
+	go t.reapOrphans()
 	return t
 }
 
@@ -67,12 +75,13 @@ func (t *Table) lead(g *Group, pid int) {
 	defer t.mu.Unlock()
 	g.PID, t.leaders[pid] = pid, g
 	t.guardian.begun(pid)
-	go t.reap(pid, g)
+	go t.reapLeader(g)
 }
 
 // Close kills every group that is left, and then every stray. It returns false if a
 // process is left. It must be called only once.
 func (t *Table) Close() bool {
+	defer close(t.quit)
 	t.mu.Lock()
 	groups := slices.Collect(maps.Values(t.groups))
 	t.mu.Unlock()
@@ -81,8 +90,8 @@ func (t *Table) Close() bool {
 		wg.Go(func() { g.End(syscall.SIGKILL, 0) })
 	}
 	wg.Wait()
-	t.Sweep()
 	t.mu.Lock()
+	t.sweepLocked()
 	t.releaseLocked(t.strays) // from now on the group is gone when the last stray is
 	t.mu.Unlock()
 	gone := t.strays.End(syscall.SIGKILL, 0)

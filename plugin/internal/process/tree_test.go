@@ -89,7 +89,7 @@ var forkers = map[string]string{
 	"relay of daemons": `export hop='[ $(($(date +%s) - start)) -lt 30 ] && (env -i start=$start hop="$hop" setsid bash -c "$hop" &)'
 		export start=$(date +%s); bash -c "$hop"; echo $$ >&3; exec sleep 1000`,
 	// Each process stays and starts more, up to a bound.
-	"bomb":            `for i in {1..20}; do (for j in {1..20}; do (trap '' TERM; exec sleep 1000) & done; sleep 1000) & done; echo $$ >&3; wait`,
+	"bomb":            `for i in {1..10}; do (for j in {1..10}; do (trap '' TERM; exec sleep 1000) & done; sleep 1000) & done; echo $$ >&3; wait`,
 	"forks when told": `trap 'for i in 1 2 3; do (trap "" TERM; sleep 1000) & done' TERM; echo $$ >&3; while :; do sleep 0.01; done`,
 	"answers TERM by leaving": `for i in {1..5}; do
 		bash -c 'trap "setsid sleep 1000 & exit" TERM; echo $$ >&3; while :; do sleep 0.01; done' & done; wait`,

@@ -23,7 +23,7 @@ import (
 )
 
 // hang bounds every wait in these tests: only a broken instance reaches it.
-const hang = 20 * time.Second
+const hang = time.Minute
 
 // handshake is the line of a plugin that is ready.
 const handshake = "echo '1|1|unix|/nowhere|netrpc|'"
