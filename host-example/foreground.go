@@ -35,8 +35,8 @@ func (s *shell) execute(ctx context.Context, command string) error {
 	}
 	shown, stop := context.WithTimeout(ctx, lastWords)
 	defer stop()
-	stdout.settle(shown, result.Stdout)
-	stderr.settle(shown, result.Stderr)
+	stdout.await(shown, result.Stdout)
+	stderr.await(shown, result.Stderr)
 	stdout.complete(result.Stdout)
 	stderr.complete(result.Stderr)
 	s.finish(ctx, result)

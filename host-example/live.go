@@ -40,9 +40,9 @@ func (c *liveCopy) Write(p []byte) (int, error) {
 // contract has no signal for its end.
 const quiet = 200 * time.Millisecond
 
-// settle waits until the copy has as many bytes as the sanitized text, which for
+// await waits until the copy has as many bytes as the sanitized text, which for
 // plain text are all, or until nothing has come for a while.
-func (c *liveCopy) settle(ctx context.Context, out shared.Output) {
+func (c *liveCopy) await(ctx context.Context, out shared.Output) {
 	for idle := 0; idle < 100 && ctx.Err() == nil && (c.busy.Load() || c.bytes.Load() != out.TotalBytes); idle++ {
 		before := c.bytes.Load()
 		time.Sleep(quiet / 100)

@@ -75,8 +75,8 @@ func start(ctx context.Context, client *shared.Client, req shared.ExecuteRequest
 		_ = encoder.Encode(result) // stdout.err has the error
 	} else {
 		if detached || len(result.Leftover) > 0 { // otherwise Execute has waited for the live copy
-			stdout.settle(ctx, result.Stdout)
-			stderr.settle(ctx, result.Stderr)
+			stdout.await(ctx, result.Stdout)
+			stderr.await(ctx, result.Stderr)
 		}
 		stdout.complete(result.Stdout)
 		stderr.complete(result.Stderr)

@@ -104,7 +104,7 @@ func (c *Client) do(ctx context.Context, pid int, call func(Bash) (*Result, erro
 		if c.isShut() {
 			return nil, errClientClosed()
 		}
-		l.bury()
+		l.kill()
 		if errors.Is(err, ErrClosed) {
 			err = crashed(errors.New("it is being ended, and not by this Client"))
 		}

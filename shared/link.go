@@ -70,8 +70,8 @@ func (l *link) hangUp() { _ = l.conn.Close() }
 // with the plugin's process or for another reason.
 func (l *link) isGone() bool { return isClosed(l.conn.Ended()) }
 
-// bury ends a plugin that is gone or does not answer. It does not wait.
-func (l *link) bury() {
+// kill ends a plugin that is gone or does not answer. It does not wait.
+func (l *link) kill() {
 	if l.instance != nil {
 		l.instance.Kill()
 	}
@@ -91,12 +91,12 @@ func (l *link) end() error {
 	answered, err := l.endCommands()
 	begin := time.Now()
 	if answered {
-		late := time.AfterFunc(quitPatience, l.bury)
+		late := time.AfterFunc(quitPatience, l.kill)
 		defer late.Stop()
 		_ = l.protocol.Close() // the plugin quits
 		l.hangUp()
 	} else {
-		l.bury()
+		l.kill()
 	}
 	if l.instance != nil && !l.instance.AwaitEnd(quitPatience+killPatience-time.Since(begin)) {
 		return &Error{Code: CodeInternal, Message: fmt.Sprintf("the plugin (pid %d) or one of its commands could not be ended in time", l.pid)}

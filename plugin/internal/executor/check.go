@@ -59,16 +59,16 @@ func (e *Executor) await(ctx context.Context, j *job.Job, wait time.Duration, pa
 	}
 	for watch := j.Watch(pattern); ctx.Err() == nil; {
 		stdout, stderr := j.OutputChanged()
-		found, more := e.look(ctx, watch)
+		found, more := e.searchNext(ctx, watch)
 		if found || !more && !e.until(ctx, j, stdout, stderr) {
 			return
 		}
 	}
 }
 
-// look searches the next part of the output for a match. One search at a time runs:
+// searchNext searches the next part of the output for a match. One search at a time runs:
 // an expression may be slow, and other calls need a processor.
-func (e *Executor) look(ctx context.Context, watch *job.Watch) (found, more bool) {
+func (e *Executor) searchNext(ctx context.Context, watch *job.Watch) (found, more bool) {
 	select {
 	case e.search <- struct{}{}:
 		defer func() { <-e.search }()

@@ -80,14 +80,14 @@ func (e *Executor) Execute(ctx context.Context, req shared.ExecuteRequest) (*sha
 		return nil, err
 	}
 	result := e.attend(ctx, j, req)
-	e.settleLive(ctx, j, req)
+	e.awaitLive(ctx, j, req)
 	return result, nil
 }
 
 // launch starts a command that has a reservation.
 func (e *Executor) launch(req shared.ExecuteRequest, dir string, number int) (*job.Job, error) {
 	j, err := e.launcher.launch(req, dir, number)
-	e.jobs.settle(j)
+	e.jobs.fill(j)
 	if err != nil {
 		return nil, err
 	}
@@ -105,18 +105,18 @@ func (e *Executor) launch(req shared.ExecuteRequest, dir string, number int) (*j
 // long for the bytes that are then on their way.
 const liveRest = 500 * time.Millisecond
 
-// settleLive waits for the live writers. It waits for a lossless copy until the
+// awaitLive waits for the live writers. It waits for a lossless copy until the
 // request's Timeout, unless the call or the session ends first.
-func (e *Executor) settleLive(ctx context.Context, j *job.Job, req shared.ExecuteRequest) {
+func (e *Executor) awaitLive(ctx context.Context, j *job.Job, req shared.ExecuteRequest) {
 	if req.Lossless && !j.Running() {
 		patient, cancel := context.WithTimeout(ctx, req.Timeout-time.Since(j.Started))
 		defer cancel()
 		defer context.AfterFunc(e.life, cancel)()
-		j.SettleLive(patient)
+		j.AwaitLive(patient)
 	}
 	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), liveRest)
 	defer cancel()
-	j.SettleLive(rest)
+	j.AwaitLive(rest)
 }
 
 // Close ends every command and returns when nothing of them is left. Calls

@@ -15,7 +15,7 @@ type registry struct {
 	calls sync.WaitGroup // Executes under way
 
 	mu       sync.Mutex // guards the fields below
-	settled  *sync.Cond // signalled when reserved becomes 0
+	none     *sync.Cond // signalled when reserved becomes 0
 	closed   bool
 	started  int // commands so far
 	reserved int // commands that are about to start
@@ -25,7 +25,7 @@ type registry struct {
 }
 
 func (r *registry) init() {
-	r.settled = sync.NewCond(&r.mu)
+	r.none = sync.NewCond(&r.mu)
 	r.live = make(map[*job.Job]bool)
 	r.jobs = make(map[int]*job.Job)
 }
@@ -47,15 +47,15 @@ func (r *registry) reserve() (int, error) {
 	return r.started, nil
 }
 
-// settle replaces a reservation by the command that has started; nil: none has.
-func (r *registry) settle(j *job.Job) {
+// fill replaces a reservation by the command that has started; nil: none has.
+func (r *registry) fill(j *job.Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if j != nil {
 		r.live[j] = true
 	}
 	if r.reserved--; r.reserved == 0 {
-		r.settled.Broadcast()
+		r.none.Broadcast()
 	}
 }
 
@@ -139,7 +139,7 @@ func (r *registry) shut() []*job.Job {
 	defer r.mu.Unlock()
 	r.closed = true
 	for r.reserved > 0 {
-		r.settled.Wait()
+		r.none.Wait()
 	}
 	var running []*job.Job
 	for j := range r.live {

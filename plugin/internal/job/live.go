@@ -151,9 +151,9 @@ func (c *liveCopy) fail() {
 	c.waiting, c.gap, c.closed = nil, 0, true
 }
 
-// settle waits until the writer has everything, or until ctx ends. From then on a
+// await waits until the writer has everything, or until ctx ends. From then on a
 // lossless copy skips bytes instead of making the command wait.
-func (c *liveCopy) settle(ctx context.Context) {
+func (c *liveCopy) await(ctx context.Context) {
 	if c == nil {
 		return
 	}
@@ -172,10 +172,10 @@ func (c *liveCopy) settle(ctx context.Context) {
 	c.changed.Broadcast()
 }
 
-// SettleLive waits until the live writers have all output so far, or until ctx
+// AwaitLive waits until the live writers have all output so far, or until ctx
 // ends. From then on a lossless copy skips bytes, too.
-func (j *Job) SettleLive(ctx context.Context) {
+func (j *Job) AwaitLive(ctx context.Context) {
 	for _, c := range j.copies {
-		c.settle(ctx)
+		c.await(ctx)
 	}
 }

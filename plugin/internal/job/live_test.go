@@ -134,7 +134,7 @@ func TestSettlingALosslessCopyLetsItsSourceGo(t *testing.T) {
 	}()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	c.settle(ctx)
+	c.await(ctx)
 	<-went
 }
 
@@ -149,8 +149,8 @@ func TestAWriterThatFailsGetsNoMore(t *testing.T) {
 		b.put([]byte("bad"))
 		g.put([]byte("good"))
 	}
-	b.settle(t.Context())
-	g.settle(t.Context())
+	b.await(t.Context())
+	g.await(t.Context())
 	b.ready() // does not wait
 	g.close()
 	good.await(t)
@@ -168,7 +168,7 @@ func TestOneWriteAtATime(t *testing.T) {
 		e.put([]byte("e"))
 	}
 	for _, c := range []*liveCopy{o, e} {
-		c.settle(t.Context())
+		c.await(t.Context())
 		c.close()
 	}
 	assert.Equal(t, 2000, len(w))
@@ -187,7 +187,7 @@ func TestNoWriterNoCopy(t *testing.T) {
 	o, e := newLiveCopies(nil, nil, false)
 	o.ready()
 	o.put([]byte("text"))
-	e.settle(t.Context())
+	e.await(t.Context())
 	e.close()
 	assert.Nil(t, o)
 	o, e = newLiveCopies(io.Discard, nil, false)

@@ -15,7 +15,7 @@ import (
 // the text that no Result has shown. That text counts as shown from now on. If the
 // Output names a log, the log is complete, unless PathError says why not.
 func (s *Stream) Show(limits shared.Limits, all bool) shared.Output {
-	v := s.look(limits, all)
+	v := s.view(limits, all)
 	path, problem := s.sync()
 	out := v.show(path)
 	if path == "" && (v.from > 0 || out.Truncated) {
@@ -49,8 +49,8 @@ type view struct {
 	text   []byte // up to end; begins later than want if only the log has the beginning
 }
 
-// look returns a view, and counts everything so far as shown.
-func (s *Stream) look(limits shared.Limits, all bool) *view {
+// view returns a view, and counts everything so far as shown.
+func (s *Stream) view(limits shared.Limits, all bool) *view {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := &view{limits: limits, end: s.endLocked(), lines: s.totalLinesLocked()}
@@ -63,7 +63,7 @@ func (s *Stream) look(limits shared.Limits, all bool) *view {
 		v.want = v.from // the log may not exist yet
 	}
 	v.text = s.textLocked(v.want)
-	s.shown = s.markLocked()
+	s.shown = s.cursorLocked()
 	return v
 }
 

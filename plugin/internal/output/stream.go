@@ -29,7 +29,7 @@ type Stream struct {
 	tail    tail       // of the finished text
 	lines   int64      // newlines in the finished text
 	log     *logWriter // nil: the tail has all of the finished text
-	shown   mark
+	shown   cursor
 	ended   bool
 	changed chan struct{} // closed at the next change; nil: no caller waits for it
 }

@@ -20,8 +20,8 @@ const (
 type Watch struct {
 	s   *Stream
 	re  *regexp.Regexp
-	old mark  // a match must end after the text that this says was shown
-	pos int64 // where the next search begins
+	old cursor // a match must end after the text that this says was shown
+	pos int64  // where the next search begins
 }
 
 // Watch begins to look for re.

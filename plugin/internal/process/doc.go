@@ -9,20 +9,20 @@
 //	  │         ├─ Group: bash has ended
 //	  │         │    ├─ orphan ── children …
 //	  │         │    └─ orphan
-//	  │         └─ strays: orphans without the mark of a group
+//	  │         └─ strays: orphans without the tag of a group
 //	  │
 //	  └─ "+PID START", "-PID", end of file ──► Guardian, a second process
 //
 // # Who belongs to whom
 //
-// Each process of a group carries the group's mark, a number in a resource limit
-// that every child inherits (mark_linux.go). The plugin is a child subreaper: the
+// Each process of a group carries the group's tag, a number in a resource limit
+// that every child inherits (tag_linux.go). The plugin is a child subreaper: the
 // kernel makes it the parent of every orphan. An orphan joins the group of its
-// mark. So every process of a group descends from the leader or from an orphan of
+// tag. So every process of a group descends from the leader or from an orphan of
 // the group. These are children of the plugin, so that their pids cannot be reused
 // before the plugin reaps them; the Table counts them.
 //
-// A process that removes the mark, as a login by "su -" does, belongs to its group
+// A process that removes the tag, as a login by "su -" does, belongs to its group
 // for as long as its ancestors live. As an orphan it is a stray, and ends at Close.
 //
 // # How a process ends
@@ -42,7 +42,7 @@
 // # The guardian
 //
 // The Guardian waits until the plugin is gone, for whatever reason. Then it kills the
-// processes that carry a mark of the plugin, those that the plugin reported, and all
+// processes that carry a tag of the plugin, those that the plugin reported, and all
 // their descendants. It also ends a plugin that outlives its host.
 //
 // # Before bash is executed
@@ -54,7 +54,7 @@
 //
 // # macOS
 //
-// There are no marks and no subreaper. A Group is a process group and its
+// There are no tags and no subreaper. A Group is a process group and its
 // descendants. A process that left the process group is out of reach once its
 // parent has ended.
 package process

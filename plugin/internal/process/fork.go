@@ -14,15 +14,15 @@ type Spec struct {
 	Files []*os.File // stdin, stdout, stderr, and further descriptors from 3 on
 }
 
-// fork starts a program that carries a mark, and calls begun with its pid. Only one
-// fork may run at a time, because this process carries the mark meanwhile.
-func fork(spec Spec, m mark, begun func(pid int)) (err error) {
+// fork starts a program that carries a tag, and calls begun with its pid. Only one
+// fork may run at a time, because this process carries the tag meanwhile.
+func fork(spec Spec, m tag, begun func(pid int)) (err error) {
 	attr := &syscall.ProcAttr{Dir: spec.Dir, Env: spec.Env, Sys: &syscall.SysProcAttr{Setsid: true}}
 	for _, f := range spec.Files {
 		attr.Files = append(attr.Files, f.Fd())
 	}
 	var pid int
-	marked(m, func() { pid, err = syscall.ForkExec(spec.Path, spec.Args, attr) })
+	tagged(m, func() { pid, err = syscall.ForkExec(spec.Path, spec.Args, attr) })
 	if err == nil {
 		begun(pid)
 	}

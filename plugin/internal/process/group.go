@@ -13,7 +13,7 @@ type Group struct {
 	Started time.Time
 
 	table    *Table
-	mark     mark
+	tag      tag
 	children int           // how many of its processes are this process's children: the leader and the orphans; guarded by the table's mu
 	exited   chan struct{} // closed when the leader is reaped: status is set
 	gone     chan struct{} // closed when children becomes 0
@@ -32,8 +32,8 @@ type Info struct {
 	Command string // its command line
 }
 
-func newGroup(t *Table, m mark) *Group {
-	return &Group{Started: time.Now(), table: t, mark: m, children: 1, exited: make(chan struct{}), gone: make(chan struct{})}
+func newGroup(t *Table, m tag) *Group {
+	return &Group{Started: time.Now(), table: t, tag: m, children: 1, exited: make(chan struct{}), gone: make(chan struct{})}
 }
 
 // Exited is closed when the leader has ended and its orphans are adopted.
@@ -61,8 +61,8 @@ const lastWork = 50 * time.Millisecond
 func (g *Group) LeftBehind() bool {
 	for deadline := time.Now().Add(lastWork); !isClosed(g.gone); g.goneWithin(500 * time.Microsecond) {
 		members := g.members()
-		settled := len(members) > 0 && !slices.ContainsFunc(members, isPassing)
-		if settled || time.Now().After(deadline) {
+		staying := len(members) > 0 && !slices.ContainsFunc(members, isPassing)
+		if staying || time.Now().After(deadline) {
 			return true
 		}
 	}

@@ -25,16 +25,16 @@ type Duties struct {
 // orders is the first line that the guardian reads.
 type orders struct {
 	Duties
-	Plugin   int // its pid
-	Group    int // its process group, which may be the host's too
-	Instance instance
+	Plugin int // its pid
+	Group  int // its process group, which may be the host's too
+	ID     pluginID
 }
 
 // Guardian is the plugin's side of its guardian. A nil Guardian does nothing.
 type Guardian struct {
-	instance instance
-	pid      int
-	socket   int // non-blocking; when it closes, the guardian begins its work
+	id     pluginID
+	pid    int
+	socket int // non-blocking; when it closes, the guardian begins its work
 
 	mu      sync.Mutex   // guards the reports of the last reportDelay
 	begins  map[int]bool // the pids of new children
@@ -65,7 +65,7 @@ func StartGuardian(duties Duties) (*Guardian, error) {
 		return nil, err
 	}
 	defer null.Close()
-	g := &Guardian{instance: newInstance(), socket: here, begins: make(map[int]bool)}
+	g := &Guardian{id: newPluginID(), socket: here, begins: make(map[int]bool)}
 	attr := &syscall.ProcAttr{
 		Env:   os.Environ(),
 		Dir:   "/",
@@ -75,7 +75,7 @@ func StartGuardian(duties Duties) (*Guardian, error) {
 	if g.pid, err = syscall.ForkExec(program, []string{GuardianName}, attr); err != nil {
 		return nil, fmt.Errorf("cannot start the guardian: %w", err)
 	}
-	text, _ := json.Marshal(orders{duties, os.Getpid(), syscall.Getpgrp(), g.instance}) // never fails
+	text, _ := json.Marshal(orders{duties, os.Getpid(), syscall.Getpgrp(), g.id}) // never fails
 	_, err = unix.Write(here, append(text, '\n'))
 	return g, err
 }
@@ -112,7 +112,7 @@ func (g *Guardian) ended(pid int) {
 }
 
 // reportDelay is how long reports are gathered: each write wakes the guardian, which
-// takes a processor from the commands. Until then the mark tells of a new child.
+// takes a processor from the commands. Until then the tag tells of a new child.
 const reportDelay = 100 * time.Millisecond
 
 func (g *Guardian) report(add func()) {

@@ -63,7 +63,7 @@ func TestGuardianEndsAPluginWithin(t *testing.T) {
 	}
 }
 
-// login leaves a process that has taken the mark off, as "su -" run by root does.
+// login leaves a process that has taken the tag off, as "su -" run by root does.
 const login = `ulimit -x unlimited; env -i setsid -f bash -c "$p"`
 
 // Such a process belongs to no command any more, and ends with the plugin.

@@ -33,7 +33,7 @@ func RunGuardian(sweep func(logs string)) error {
 	}
 	go o.watchHost()
 	children := readChildren(lines) // returns when the plugin has ended
-	h := hunt{&o, children, map[instance]bool{o.Instance: true}, time.Now().Add(huntPatience)}
+	h := hunt{&o, children, map[pluginID]bool{o.ID: true}, time.Now().Add(huntPatience)}
 	h.endAll()
 	for _, path := range o.Remove {
 		_ = os.RemoveAll(path)
@@ -83,9 +83,9 @@ func readChildren(lines *bufio.Scanner) map[int]uint64 {
 // hunt finds and kills every process that a plugin started.
 type hunt struct {
 	*orders
-	children  map[int]uint64    // start of each child that the plugin reported, by pid
-	instances map[instance]bool // the plugin, and plugins that run within its commands
-	deadline  time.Time
+	children map[int]uint64    // start of each child that the plugin reported, by pid
+	plugins  map[pluginID]bool // the plugin, and plugins that run within its commands
+	deadline time.Time
 }
 
 // endAll kills until several looks in a row find nothing, or only processes of
@@ -103,22 +103,22 @@ func (h *hunt) endAll() {
 
 func (h *hunt) goesOn() bool { return time.Now().Before(h.deadline) }
 
-// find lists the live processes that the plugin reported or that have its mark,
-// and their descendants. A descendant with a foreign mark shows a plugin that
+// find lists the live processes that the plugin reported or that have its tag,
+// and their descendants. A descendant with a foreign tag shows a plugin that
 // runs within a command.
 func (h *hunt) find() (found []info, all map[int]info) {
 	all = list()
-	around := markOf(os.Getpid()).instance() // of another plugin whose command runs this one; 0: none
+	around := tagOf(os.Getpid()).plugin() // of another plugin whose command runs this one; 0: none
 	var roots []info
 	for _, p := range all {
-		if h.isReported(p, all) || h.instances[markOf(p.pid).instance()] {
+		if h.isReported(p, all) || h.plugins[tagOf(p.pid).plugin()] {
 			roots = append(roots, p)
 		}
 	}
 	found = below(roots)
 	for _, p := range found {
-		if i := markOf(p.pid).instance(); i != 0 && i != around {
-			h.instances[i] = true
+		if i := tagOf(p.pid).plugin(); i != 0 && i != around {
+			h.plugins[i] = true
 		}
 	}
 	return found, all
@@ -147,7 +147,7 @@ func (h *hunt) chase(all map[int]info) {
 				continue
 			}
 			all[pid], _ = stat(pid)
-			if h.instances[markOf(pid).instance()] {
+			if h.plugins[tagOf(pid).plugin()] {
 				news = true
 				_ = send(all[pid], syscall.SIGKILL)
 			}

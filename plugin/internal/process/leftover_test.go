@@ -143,8 +143,8 @@ func TestOrphansFindTheirGroup(t *testing.T) {
 	for name, text := range map[string]string{
 		"same group":                          `(bash -c "$p" &)`,
 		"own group":                           `set -m; (bash -c "$p" &)`,
-		"setsid, marked":                      `(setsid bash -c "$p" &)`,
-		"setsid, marked, bash lives":          `(setsid bash -c "$p" &); sleep 1000`,
+		"setsid, tagged":                      `(setsid bash -c "$p" &)`,
+		"setsid, tagged, bash lives":          `(setsid bash -c "$p" &); sleep 1000`,
 		"cleared environment":                 `(env -i bash -c "$p" &)`,
 		"cleared environment, bash lives":     `(env -i bash -c "$p" &); sleep 1000`,
 		"cleared environment, setsid":         `env -i setsid bash -c "$p" & sleep 0.2`,
@@ -177,7 +177,7 @@ func TestOrphansFindTheirGroup(t *testing.T) {
 	}
 }
 
-// A process that has taken the mark off belongs to the command for as long as its
+// A process that has taken the tag off belongs to the command for as long as its
 // ancestors live.
 func TestEndOfAProcessWithoutAMark(t *testing.T) {
 	t.Parallel()

@@ -60,10 +60,10 @@ func isPassing(info) bool { return false }
 
 func checkProc() error { return nil }
 
-// marked only forks: macOS has nothing that children inherit and others can read.
-func marked(_ mark, fork func()) { fork() }
+// tagged only forks: macOS has nothing that children inherit and others can read.
+func tagged(_ tag, fork func()) { fork() }
 
-func markOf(int) mark { return 0 }
+func tagOf(int) tag { return 0 }
 
 // becomeSubreaper does nothing: all orphans go to launchd.
 func becomeSubreaper() {}

@@ -73,7 +73,7 @@ func wait(pid int) Status {
 // releaseLocked records that a group has one child less.
 func (t *Table) releaseLocked(g *Group) {
 	if g.children--; g.children == 0 && !isClosed(g.gone) { // strays may come again
-		delete(t.groups, g.mark)
+		delete(t.groups, g.tag)
 		close(g.gone)
 	}
 }
@@ -90,12 +90,12 @@ func (t *Table) sweepLocked() {
 }
 
 func (t *Table) adoptLocked(pid int) {
-	g := cmp.Or(t.groups[markOf(pid)], t.strays)
+	g := cmp.Or(t.groups[tagOf(pid)], t.strays)
 	t.orphans[pid] = g
 	g.children++
 	t.guardian.begun(pid)
 	if g == t.strays {
-		t.guardian.flush() // no mark tells of it
+		t.guardian.flush() // no tag tells of it
 	}
 	select {
 	case t.ends <- syscall.SIGCHLD: // it may have ended already

@@ -15,18 +15,18 @@ import (
 // children of that thread are orphans.
 type Table struct {
 	guardian *Guardian
-	strays   *Group         // the orphans without the mark of a group
+	strays   *Group         // the orphans without the tag of a group
 	ends     chan os.Signal // SIGCHLD: orphans may have ended
 	quit     chan struct{}  // closed by Close
 
-	forking  sync.Mutex // held from a fork until the end of its exec; taken before mu
-	instance instance
-	started  uint32 // how many commands, so far
+	forking sync.Mutex // held from a fork until the end of its exec; taken before mu
+	id      pluginID
+	started uint32 // how many commands, so far
 
-	mu      sync.Mutex      // guards the fields below and the groups' children; held while a child is reaped
-	groups  map[mark]*Group // until none of their processes lives
-	leaders map[int]*Group  // by pid, until they are reaped
-	orphans map[int]*Group  // by pid, until they are reaped
+	mu      sync.Mutex     // guards the fields below and the groups' children; held while a child is reaped
+	groups  map[tag]*Group // until none of their processes lives
+	leaders map[int]*Group // by pid, until they are reaped
+	orphans map[int]*Group // by pid, until they are reaped
 }
 
 // NewTable makes this process the parent of all orphans among its descendants, if
@@ -37,13 +37,13 @@ func NewTable(guardian *Guardian) *Table {
 		guardian: guardian,
 		ends:     make(chan os.Signal, 1),
 		quit:     make(chan struct{}),
-		instance: newInstance(),
-		groups:   make(map[mark]*Group),
+		id:       newPluginID(),
+		groups:   make(map[tag]*Group),
 		leaders:  make(map[int]*Group),
 		orphans:  make(map[int]*Group),
 	}
 	if guardian != nil {
-		t.instance = guardian.instance
+		t.id = guardian.id
 	}
 	t.strays = newGroup(t, 0)              // until Close it counts a child that does not exist, so as not to be gone
 	signal.Notify(t.ends, syscall.SIGCHLD) // before the first child
@@ -56,11 +56,11 @@ func (t *Table) Start(spec Spec) (*Group, error) {
 	t.forking.Lock()
 	defer t.forking.Unlock()
 	t.started++
-	g := newGroup(t, t.instance.mark(t.started))
+	g := newGroup(t, t.id.tag(t.started))
 	t.mu.Lock()
-	t.groups[g.mark] = g // its orphans may come before fork returns
+	t.groups[g.tag] = g // its orphans may come before fork returns
 	t.mu.Unlock()
-	if err := fork(spec, g.mark, func(pid int) { t.lead(g, pid) }); err != nil {
+	if err := fork(spec, g.tag, func(pid int) { t.lead(g, pid) }); err != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.releaseLocked(g)

@@ -37,7 +37,7 @@ func (l *line) erase(what int) {
 	case what == 1 || what == 2:
 		l.cells = l.cells[:0]
 	}
-	l.settle()
+	l.becomePlain()
 }
 
 // move moves the cursor by columns.
@@ -52,11 +52,11 @@ func (l *line) moveTo(column int) {
 	if l.column = max(column, 0); l.column > len(l.cells) {
 		l.column = max(len(l.cells), min(l.column, maxColumn))
 	}
-	l.settle()
+	l.becomePlain()
 }
 
-// settle makes an edited line plain again if it is empty.
-func (l *line) settle() {
+// becomePlain makes an edited line plain again if it is empty.
+func (l *line) becomePlain() {
 	if len(l.cells) == 0 && l.column == 0 {
 		l.edited = false
 	}

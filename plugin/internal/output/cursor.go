@@ -2,34 +2,34 @@ package output
 
 import "hash/maphash"
 
-// mark says how much of a stream Results have shown: everything before pos, and size
+// cursor says how much of a stream Results have shown: everything before pos, and size
 // bytes of the line that was being written at pos. Their hash tells later whether
 // that line was rewritten.
-type mark struct {
+type cursor struct {
 	pos  int64
 	size int
 	hash uint64
 }
 
-var markSeed = maphash.MakeSeed()
+var cursorSeed = maphash.MakeSeed()
 
-// markLocked returns the mark for everything so far.
-func (s *Stream) markLocked() mark {
+// cursorLocked returns the cursor for everything so far.
+func (s *Stream) cursorLocked() cursor {
 	line := s.san.Line()
-	return mark{pos: s.tail.end, size: len(line), hash: maphash.Bytes(markSeed, line)}
+	return cursor{pos: s.tail.end, size: len(line), hash: maphash.Bytes(cursorSeed, line)}
 }
 
-// freshLocked returns the position of the first byte not yet shown according to m.
+// freshLocked returns the position of the first byte not yet shown according to c.
 // That is the beginning of the line if it was rewritten, unless the line's beginning
 // has left the tail already.
-func (s *Stream) freshLocked(m mark) int64 {
-	if m.size > 0 && m.pos >= s.tail.start() {
-		text := s.textLocked(m.pos)
-		if len(text) < m.size || maphash.Bytes(markSeed, text[:m.size]) != m.hash {
-			return m.pos
+func (s *Stream) freshLocked(c cursor) int64 {
+	if c.size > 0 && c.pos >= s.tail.start() {
+		text := s.textLocked(c.pos)
+		if len(text) < c.size || maphash.Bytes(cursorSeed, text[:c.size]) != c.hash {
+			return c.pos
 		}
 	}
-	return m.pos + int64(m.size)
+	return c.pos + int64(c.size)
 }
 
 // textLocked returns a copy of the stream from a position on, or from the
