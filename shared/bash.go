@@ -97,13 +97,15 @@ type Limits struct {
 //
 // Without WaitFor, Check waits until bash ends or, if a Result has already said
 // that it has, until the processes that it left running end. With WaitFor, Check
-// waits until the whole job ends, or output that no Result has shown matches.
-// WaitFor is a regular expression of Go's regexp for the sanitized text of either
-// stream; (?m) makes ^ and $ match at lines. Check may miss a match longer than
-// 64 KiB, and one in a flood of output after the log has reached its bound.
+// waits until the whole job ends, or output matches: output that no Result has
+// shown or, with All, any output. WaitFor is a regular expression of Go's regexp for
+// the sanitized text of either stream; ^ and $ match at lines. Check may miss a match
+// longer than 64 KiB, and one in output that is no longer in memory after the log has
+// reached its bound.
 type CheckRequest struct {
-	PID     int           // of the job; AllJobs lists every job in Result.Jobs
+	PID     int           // of the job, or of one of its processes; AllJobs lists every job in Result.Jobs
 	All     bool          // show all output so far, not only the part that no Result has shown yet
+	Peek    bool          // the output that this shows does not count as shown
 	Wait    time.Duration // how long to wait at most; 0: not at all; negative is invalid
 	WaitFor string        // pattern of the output to wait for, at most MaxPatternBytes; "": wait for the end; without Wait it has no effect
 	Limits  Limits
@@ -112,7 +114,7 @@ type CheckRequest struct {
 // KillRequest asks for the end of a job. With AllJobs its Result has only Jobs
 // set.
 type KillRequest struct {
-	PID    int            // of the job; AllJobs: every job
+	PID    int            // of the job, or of one of its processes; AllJobs: every job
 	Signal syscall.Signal // sent first; 0: SIGTERM; a signal that the system does not have is invalid
 	Grace  time.Duration  // between Signal and SIGKILL; 0: DefaultGrace; negative is invalid
 	Limits Limits
@@ -152,10 +154,12 @@ type Result struct {
 	Started        time.Time
 	Duration       time.Duration // until bash ended, or until now
 	Leftover       []Process     // the processes that still run after bash ended
+	Ended          []Process     // Kill only: the processes that it ended, besides bash
+	Matched        bool          // Check only: the output matches WaitFor
 	Jobs           []Result      // AllJobs only, without output; nothing else is set then
 }
 
-// Process is a process that a command left running.
+// Process is a process that a command started.
 type Process struct {
 	PID     int
 	Command string // its command line
@@ -173,6 +177,9 @@ type Output struct {
 	TotalLines, TotalBytes   int64 // of the whole stream so far, exact however large
 	OutputLines, OutputBytes int   // of Content and Head together
 	LastLinePartial          bool  // Content is the end of one line longer than MaxBytes
+	StartsMidLine            bool  // Content begins within a line that is too long for MaxBytes, alone or with the lines after it
+	Partial                  bool  // Content ends in a line that is still being written
+	Dropped                  int64 // raw bytes so far that were no text: escape sequences, control characters
 
 	Path      string // log with the whole stream so far; every job has one; "" if Content is all there was
 	PathError string // why that log is incomplete; "" if it is complete
