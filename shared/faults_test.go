@@ -101,11 +101,10 @@ func TestFaultsAreNoticed(t *testing.T) {
 func TestFaultsDuringTheStart(t *testing.T) {
 	t.Parallel()
 	bash := launch(t)
-	for i := range 10 * faultRounds() {
+	round := func(t *testing.T, i int) {
 		temp := shortDir(t)
-		begin := "exec '" + pluginPath + "' -dir=/ & exec 1>&- 2>&-; sleep 0.0" + strconv.Itoa(i%5) + "; echo $! >" + temp + "/pid"
-		// The plugin's stdout is a pipe that nobody reads once the host is gone.
-		script := "(" + begin + ") | true"
+		// The host is a bash that reads the plugin's stdout, and ends.
+		script := "coproc exec '" + pluginPath + "' -dir=/ 2>/dev/null; sleep 0.0" + strconv.Itoa(i%5) + "; echo $! >" + temp + "/pid"
 		r := run(t, bash, "export BASH_PLUGIN="+shared.Handshake.MagicCookieValue+" TMPDIR="+temp+"; setsid bash -c "+faultQuote(script)+"; :")
 		require.NotEqual(t, -1, r.ExitCode)
 		pid := number(t, awaitFile(t, filepath.Join(temp, "pid")))
@@ -113,6 +112,12 @@ func TestFaultsDuringTheStart(t *testing.T) {
 		eventually(t, "no socket", func() bool {
 			folders, _ := filepath.Glob(filepath.Join(temp, "bash-plugin-run-*"))
 			return len(folders) == 0
+		})
+	}
+	for i := range 10 * faultRounds() {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			t.Parallel()
+			round(t, i)
 		})
 	}
 }
