@@ -221,10 +221,17 @@ func TestOneLineLongerThanMaxBytes(t *testing.T) {
 			assert.True(t, r.Stdout.LastLinePartial)
 		}
 	})
-	t.Run("but an earlier one is left out whole", func(t *testing.T) {
-		r := run(t, bash, "head -c 60000 /dev/zero | tr '\\0' x; echo; echo short")
-		assert.Equal(t, "short\n", r.Stdout.Content)
+	t.Run("before short ones", func(t *testing.T) {
+		r := run(t, bash, "head -c 60000 /dev/zero | tr '\\0' x; echo; echo HTTP 200")
+		assert.Equal(t, strings.Repeat("x", 51190)+"\nHTTP 200\n", r.Stdout.Content)
+		assert.True(t, r.Stdout.StartsMidLine)
 		assert.False(t, r.Stdout.LastLinePartial)
+		assert.Equal(t, 2, r.Stdout.OutputLines)
+	})
+	t.Run("is left out if the lines after it are long enough", func(t *testing.T) {
+		r := run(t, bash, "head -c 60000 /dev/zero | tr '\\0' x; echo; seq 6000")
+		assert.True(t, strings.HasPrefix(r.Stdout.Content, "4001\n"), r.Stdout.Content[:10])
+		assert.False(t, r.Stdout.StartsMidLine)
 	})
 }
 

@@ -127,7 +127,7 @@ func (c *Client) Check(ctx context.Context, req CheckRequest) (*Result, error) {
 func (c *Client) Kill(ctx context.Context, req KillRequest) (*Result, error) {
 	r, err := c.do(ctx, req.PID, func(b Bash) (*Result, error) { return b.Kill(ctx, req) })
 	if err == nil {
-		c.jobs.forget(req.PID)
+		c.jobs.forget(r.PID)
 		for _, job := range r.Jobs {
 			c.jobs.forget(job.PID)
 		}

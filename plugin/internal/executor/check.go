@@ -3,8 +3,8 @@ package executor
 import (
 	"context"
 	"regexp"
+	"slices"
 	"sync"
-	"time"
 
 	"bashplugin/plugin/internal/job"
 	"bashplugin/shared"
@@ -23,10 +23,10 @@ func (e *Executor) Check(ctx context.Context, req shared.CheckRequest) (*shared.
 	if err != nil {
 		return nil, err
 	}
-	if req.Wait > 0 {
-		e.await(ctx, j, req.Wait, pattern)
-	}
-	return j.Result(req.Limits, req.All), nil
+	matched := req.Wait > 0 && e.await(ctx, j, req, pattern)
+	result := j.Result(req.Limits, job.View{All: req.All, Peek: req.Peek})
+	result.Matched = matched
+	return result, nil
 }
 
 func (e *Executor) list() (*shared.Result, error) {
@@ -41,11 +41,11 @@ func (e *Executor) list() (*shared.Result, error) {
 	return result, nil
 }
 
-// await returns when new output matches pattern, the time is up, ctx ends or
-// the job is over. Without a pattern it also returns when bash has ended, unless
-// a Result has said so before: then it waits for the left-over processes.
-func (e *Executor) await(ctx context.Context, j *job.Job, wait time.Duration, pattern *regexp.Regexp) {
-	ctx, cancel := context.WithTimeout(ctx, wait)
+// await returns when output matches pattern (then it returns true), the time is up,
+// ctx ends or the job is over. Without a pattern it also returns when bash has ended,
+// unless a Result has said so before: then it waits for the left-over processes.
+func (e *Executor) await(ctx context.Context, j *job.Job, req shared.CheckRequest, pattern *regexp.Regexp) (matched bool) {
+	ctx, cancel := context.WithTimeout(ctx, req.Wait)
 	defer cancel()
 	if pattern == nil {
 		ended := j.Ended()
@@ -55,15 +55,23 @@ func (e *Executor) await(ctx context.Context, j *job.Job, wait time.Duration, pa
 		if e.until(ctx, j, ended, nil) && j.Summary().Cause != "" {
 			awaitOver(ctx, j) // this tool is ending the left-over processes, too
 		}
-		return
+		return false
 	}
-	for watch := j.Watch(pattern); ctx.Err() == nil; {
+	for watch := j.Watch(pattern, req.All); ctx.Err() == nil; {
 		stdout, stderr := j.OutputChanged()
+		over := !j.Running() // before the search, which then is the last one
 		found, more := e.searchNext(ctx, watch)
-		if found || !more && !e.until(ctx, j, stdout, stderr) {
-			return
+		switch {
+		case found:
+			return true
+		case more:
+		case over:
+			return false
+		default:
+			e.until(ctx, j, stdout, stderr)
 		}
 	}
+	return false
 }
 
 // searchNext searches the next part of the output for a match. One search at a time runs:
@@ -110,10 +118,14 @@ func (e *Executor) Kill(_ context.Context, req shared.KillRequest) (*shared.Resu
 }
 
 func (e *Executor) kill(j *job.Job, req shared.KillRequest) *shared.Result {
+	processes := j.Processes()
 	if j.Running() {
 		j.End(shared.CauseKill, req.Signal, req.Grace)
 	}
-	result := j.Result(req.Limits, true)
+	result := j.Result(req.Limits, job.View{All: true})
+	result.Ended = slices.DeleteFunc(processes, func(p shared.Process) bool {
+		return slices.ContainsFunc(result.Leftover, func(left shared.Process) bool { return left.PID == p.PID })
+	})
 	if !j.Running() { // otherwise the system does not let it end: it can be killed again
 		e.jobs.forget(j)
 	}
@@ -129,8 +141,9 @@ func (e *Executor) killAll(req shared.KillRequest) (*shared.Result, error) {
 	var wg sync.WaitGroup
 	for i, j := range jobs {
 		wg.Go(func() {
-			e.kill(j, req)
+			ended := e.kill(j, req).Ended
 			result.Jobs[i] = *j.Summary()
+			result.Jobs[i].Ended = ended
 		})
 	}
 	wg.Wait()

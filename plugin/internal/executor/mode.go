@@ -71,7 +71,7 @@ func (e *Executor) stop(j *job.Job, cause shared.Cause) {
 func (e *Executor) detach(j *job.Job, limits shared.Limits) *shared.Result {
 	j.Keep()
 	e.jobs.add(j)
-	return j.Result(limits, false)
+	return j.Result(limits, job.View{})
 }
 
 // background is detach in ModeBackground: the first output is left for Check, even if
@@ -82,14 +82,14 @@ func (e *Executor) background(j *job.Job, limits shared.Limits) *shared.Result {
 	if j.Running() {
 		return j.Outline()
 	}
-	return j.Result(limits, false)
+	return j.Result(limits, job.View{})
 }
 
 // finish returns the Result of a command whose bash has ended. The command becomes a
 // job if it left processes behind.
 func (e *Executor) finish(j *job.Job, limits shared.Limits) *shared.Result {
 	if !j.HasLeftover() {
-		return j.Result(limits, false)
+		return j.Result(limits, job.View{})
 	}
 	r := e.detach(j, limits)
 	if len(r.Leftover) == 0 && !j.Running() { // it has just ended

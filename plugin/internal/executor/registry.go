@@ -2,7 +2,10 @@ package executor
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"bashplugin/plugin/internal/job"
@@ -103,17 +106,39 @@ func (r *registry) forgetLocked(j *job.Job) {
 	r.finished = slices.DeleteFunc(r.finished, func(f *job.Job) bool { return f == j })
 }
 
-// find returns the job with a pid.
+// find returns the job with a pid or, if there is none, the job that a process with
+// that pid belongs to.
 func (r *registry) find(pid int) (*job.Job, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return nil, errClosed()
+	jobs, err := r.all()
+	if err != nil {
+		return nil, err
 	}
-	if j := r.jobs[pid]; j != nil {
-		return j, nil
+	for _, has := range []func(*job.Job) bool{
+		func(j *job.Job) bool { return j.PID == pid },
+		func(j *job.Job) bool { return j.Running() && j.Has(pid) },
+	} {
+		if i := slices.IndexFunc(jobs, has); i >= 0 {
+			return jobs[i], nil
+		}
 	}
-	return nil, fail(shared.CodeNotFound, "no job with pid %d: it was killed, or evicted after %d later ones, or its command ended within Execute (Check with AllJobs lists the jobs)", pid, MaxFinished)
+	return nil, fail(shared.CodeNotFound, "no job has a process with the pid %d: %s", pid, names(jobs))
+}
+
+// names tells a caller which jobs there are, at most the latest ten.
+func names(jobs []*job.Job) string {
+	const most = 10
+	if len(jobs) == 0 {
+		return "there are no jobs"
+	}
+	var pids []string
+	for _, j := range jobs[max(0, len(jobs)-most):] {
+		pids = append(pids, strconv.Itoa(j.PID))
+	}
+	text := "the jobs are "
+	if len(jobs) > most {
+		text = fmt.Sprintf("the latest of the %d jobs are ", len(jobs))
+	}
+	return text + strings.Join(pids, ", ")
 }
 
 // all returns every job in the order of their starts.

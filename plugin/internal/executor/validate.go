@@ -103,11 +103,10 @@ func validateCheck(req *shared.CheckRequest) (*regexp.Regexp, error) {
 	if n := len(req.WaitFor); n > shared.MaxPatternBytes {
 		return nil, invalid("WaitFor has %d bytes: at most %d are allowed", n, shared.MaxPatternBytes)
 	}
-	pattern, err := regexp.Compile(req.WaitFor)
-	if err != nil {
+	if _, err := regexp.Compile(req.WaitFor); err != nil {
 		return nil, invalid("WaitFor is not a regular expression (syntax of Go's regexp): %v", err)
 	}
-	return pattern, nil
+	return regexp.MustCompile("(?m)" + req.WaitFor), nil
 }
 
 func validateKill(req *shared.KillRequest) error {

@@ -11,18 +11,21 @@ import (
 	"bashplugin/shared"
 )
 
-// Result accounts for the job, with all output so far or only the output that no
-// Result has shown. That output counts as shown from now on.
-func (j *Job) Result(limits shared.Limits, all bool) *shared.Result {
-	return j.account(func(s *output.Stream) shared.Output { return s.Show(limits, all) })
+// View says which output a Result shows.
+type View = output.View
+
+// Result accounts for the job. Unless it is a Peek, its output counts as shown from
+// now on, and a Result has said that bash has ended.
+func (j *Job) Result(limits shared.Limits, view View) *shared.Result {
+	return j.account(func(s *output.Stream) shared.Output { return s.Show(limits, view) }, view.Peek)
 }
 
 // Outline is a Result that shows no output.
-func (j *Job) Outline() *shared.Result { return j.account((*output.Stream).Outline) }
+func (j *Job) Outline() *shared.Result { return j.account((*output.Stream).Outline, false) }
 
-func (j *Job) account(show func(*output.Stream) shared.Output) *shared.Result {
+func (j *Job) account(show func(*output.Stream) shared.Output, peek bool) *shared.Result {
 	r := j.Summary()
-	if r.Status != shared.StatusRunning {
+	if r.Status != shared.StatusRunning && !peek {
 		j.mu.Lock()
 		j.toldEnd = true
 		j.mu.Unlock()
@@ -76,13 +79,8 @@ func (j *Job) Summary() *shared.Result {
 // leftover lists the processes that bash has left running. If it finds none, it waits
 // up to 100 ms for Over, so that a Result without left-overs has all output.
 func (j *Job) leftover() []shared.Process {
-	for i := 0; i < 20 && j.Running(); i++ { // one look may miss a process that forks and ends
-		var left []shared.Process
-		for _, p := range j.group.Members() {
-			left = append(left, shared.Process{PID: p.PID, Command: p.Command})
-		}
-		if len(left) > 0 {
-			slices.SortFunc(left, func(a, b shared.Process) int { return a.PID - b.PID })
+	for i := 0; i < 20 && j.Running(); i++ { // a process that forks and ends may be missed
+		if left := j.Processes(); len(left) > 0 {
 			return left
 		}
 		select {
@@ -93,6 +91,21 @@ func (j *Job) leftover() []shared.Process {
 	}
 	return nil
 }
+
+// Processes lists the processes that live, without bash, by pid.
+func (j *Job) Processes() []shared.Process {
+	var processes []shared.Process
+	for _, p := range j.group.Members() {
+		if p.PID != j.PID {
+			processes = append(processes, shared.Process{PID: p.PID, Command: p.Command})
+		}
+	}
+	slices.SortFunc(processes, func(a, b shared.Process) int { return a.PID - b.PID })
+	return processes
+}
+
+// Has reports whether a live process with this pid belongs to the job.
+func (j *Job) Has(pid int) bool { return j.group.Has(pid) }
 
 // HasLeftover reports whether bash, which has ended, left processes running.
 func (j *Job) HasLeftover() bool { return j.Running() && (len(j.leftover()) > 0 || j.Running()) }
@@ -121,16 +134,17 @@ func (j *Job) OutputChanged() (stdout, stderr <-chan struct{}) {
 	return j.stdout.text.Changed(), stderr
 }
 
-// Watch looks for a match in output that no Result had shown when the Watch was made.
+// Watch looks for a match in output.
 type Watch struct {
 	streams []*output.Watch
 }
 
-// Watch begins to look for re in the output.
-func (j *Job) Watch(re *regexp.Regexp) *Watch {
+// Watch begins to look for re in all output, or only in that which no Result has
+// shown.
+func (j *Job) Watch(re *regexp.Regexp, all bool) *Watch {
 	w := new(Watch)
 	for _, s := range j.sources() {
-		w.streams = append(w.streams, s.text.Watch(re))
+		w.streams = append(w.streams, s.text.Watch(re, all))
 	}
 	return w
 }

@@ -27,7 +27,7 @@ func TestALogOfWideRunesEndsWithAWholeOne(t *testing.T) {
 			text = text[n:]
 		}
 		require.NoError(t, s.Close())
-		out := s.Show(shared.Limits{MaxLines: 10, MaxBytes: 100}, true)
+		out := s.Show(shared.Limits{MaxLines: 10, MaxBytes: 100}, View{All: true})
 		assert.Contains(t, out.PathError, "may hold")
 		kept, err := os.ReadFile(out.Path)
 		require.NoError(t, err)

@@ -27,13 +27,13 @@ func TestLogOnAFullDisk(t *testing.T) {
 	s := NewStream(StreamConfig{Logs: logs, Name: "log"})
 	s.Keep()
 	write(t, s, "before\n")
-	s.Show(defaults, true)
+	s.Show(defaults, View{All: true})
 	file := s.log.file.file // nothing is being written
 	s.log.file.file, _ = os.OpenFile("/dev/full", os.O_RDWR, 0)
 	file.Close()
 	write(t, s, strings.Repeat("after\n", 100_000))
 	require.NoError(t, s.Close())
-	out := s.Show(defaults, false)
+	out := s.Show(defaults, View{})
 	assert.Contains(t, out.PathError, "the log ends after 7 bytes: no space left on device")
 	assert.EqualValues(t, 100_001, out.TotalLines)
 	assert.True(t, strings.HasSuffix(out.Content, "after\nafter\n"))
@@ -44,7 +44,7 @@ func TestLogOnAStuckDisk(t *testing.T) {
 	t.Parallel()
 	logs := NewLogs(LogsConfig{Dir: t.TempDir()})
 	s := NewStream(StreamConfig{Logs: logs, Name: "log"})
-	w := s.Watch(regexp.MustCompile(`needle`))
+	w := s.Watch(regexp.MustCompile(`needle`), false)
 	logs.mu.Lock() // no log can be made or written
 	changed := s.Changed()
 	s.Keep()
@@ -53,7 +53,7 @@ func TestLogOnAStuckDisk(t *testing.T) {
 	assert.True(t, match(w))
 	assert.True(t, s.Written())
 	shown := make(chan shared.Output)
-	go func() { shown <- s.Show(defaults, true) }()
+	go func() { shown <- s.Show(defaults, View{All: true}) }()
 	for s.log.disk.TryLock() { // until Show has the disk, and waits
 		s.log.disk.Unlock()
 		runtime.Gosched()
@@ -84,7 +84,7 @@ func TestLogOnAStuckDisk(t *testing.T) {
 	<-done
 	assert.Empty(t, (<-shown).PathError)
 	require.NoError(t, s.Close())
-	assert.Equal(t, "needle\n"+hay, logText(t, s.Show(defaults, true)))
+	assert.Equal(t, "needle\n"+hay, logText(t, s.Show(defaults, View{All: true})))
 }
 
 // A log that was removed counts no more.
@@ -100,10 +100,10 @@ func TestARemovedLogMakesRoom(t *testing.T) {
 		s.Keep()
 		write(t, s, "text\n")
 		require.NoError(t, s.Close())
-		return s.Show(defaults, true).PathError
+		return s.Show(defaults, View{All: true}).PathError
 	}
 	assert.Contains(t, problem("2.log"), "the logs of this session may hold 1048576 bytes; logs that you remove count no more")
-	require.NoError(t, os.Remove(first.Show(defaults, true).Path))
+	require.NoError(t, os.Remove(first.Show(defaults, View{All: true}).Path))
 	assert.Empty(t, problem("3.log"))
 }
 

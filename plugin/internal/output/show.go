@@ -11,11 +11,17 @@ import (
 	"bashplugin/shared"
 )
 
-// Show returns the stream for a Result, cut to the limits: all text so far, or only
-// the text that no Result has shown. That text counts as shown from now on. If the
-// Output names a log, the log is complete, unless PathError says why not.
-func (s *Stream) Show(limits shared.Limits, all bool) shared.Output {
-	v := s.view(limits, all)
+// View says which text Show shows. The zero value is the text that no Result has
+// shown, which then counts as shown.
+type View struct {
+	All  bool // all text so far
+	Peek bool // what counts as shown does not change
+}
+
+// Show returns the stream for a Result, cut to the limits. If the Output names a log,
+// the log is complete, unless PathError says why not.
+func (s *Stream) Show(limits shared.Limits, which View) shared.Output {
+	v := s.view(limits, which)
 	path, problem := s.sync()
 	out := v.show(path)
 	if path == "" && (v.from > 0 || out.Truncated) {
@@ -36,25 +42,27 @@ func (s *Stream) Outline() shared.Output {
 	path, problem := s.sync()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return shared.Output{TotalBytes: s.endLocked(), TotalLines: s.totalLinesLocked(), Path: path, PathError: problem}
+	return shared.Output{TotalBytes: s.endLocked(), TotalLines: s.totalLinesLocked(), Dropped: s.san.Dropped(), Path: path, PathError: problem}
 }
 
 // view is a stream at one moment, as far as a Result shows it.
 type view struct {
 	limits shared.Limits
-	from   int64 // where the part begins that the Result is about
-	want   int64 // where text should begin: one byte before the part that fits
+	about  shared.Output // of the whole stream
+	from   int64         // where the part begins that the Result is about
+	want   int64         // where text should begin: one byte before the part that fits
 	end    int64
-	lines  int64
 	text   []byte // up to end; begins later than want if only the log has the beginning
 }
 
-// view returns a view, and counts everything so far as shown.
-func (s *Stream) view(limits shared.Limits, all bool) *view {
+// view returns a view, and counts everything so far as shown unless it is a Peek.
+func (s *Stream) view(limits shared.Limits, which View) *view {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v := &view{limits: limits, end: s.endLocked(), lines: s.totalLinesLocked()}
-	if !all {
+	v := &view{limits: limits, end: s.endLocked()}
+	v.about = shared.Output{TotalBytes: v.end, TotalLines: s.totalLinesLocked(), Dropped: s.san.Dropped()}
+	v.about.Partial = !s.ended && len(s.san.Line()) > 0
+	if !which.All {
 		v.from = min(s.freshLocked(s.shown), v.end)
 	}
 	// One byte more than fits shows whether a line begins where the limit falls.
@@ -63,7 +71,9 @@ func (s *Stream) view(limits shared.Limits, all bool) *view {
 		v.want = v.from // the log may not exist yet
 	}
 	v.text = s.textLocked(v.want)
-	s.shown = s.cursorLocked()
+	if !which.Peek {
+		s.shown = s.cursorLocked()
+	}
 	return v
 }
 
@@ -78,21 +88,22 @@ func (v *view) show(path string) shared.Output {
 			v.text = append(older, v.text...)
 		}
 	}
-	out := shared.Output{TotalBytes: v.end, TotalLines: v.lines}
+	out := v.about
 	c := cutTail(v.text, v.begin() == v.from, v.limits.MaxLines, v.limits.MaxBytes)
 	kept := v.text[c.from:]
 	if ends := min(v.limits.Ends, v.limits.MaxBytes/2); c.by != "" && ends > 0 {
-		c.partial = false
+		c.mid, c.partial = false, false
 		if size := v.end - v.from; size <= int64(2*ends) && v.begin() == v.from {
 			c, kept = cut{}, v.text
 		} else {
 			out.Head = v.head(path, ends)
 			rest := min(ends, int(size)-len(out.Head)) // no byte twice
-			kept = v.text[runeStart(v.text, max(0, len(v.text)-rest)):]
+			at := runeStart(v.text, max(0, len(v.text)-rest))
+			kept, c.mid = v.text[at:], at > 0 && v.text[at-1] != '\n'
 		}
 	}
 	out.Content = string(kept)
-	out.Truncated, out.TruncatedBy, out.LastLinePartial = c.by != "", c.by, c.partial
+	out.Truncated, out.TruncatedBy, out.StartsMidLine, out.LastLinePartial = c.by != "", c.by, c.mid, c.partial
 	out.OutputBytes = len(out.Head) + len(out.Content)
 	out.OutputLines = countLines([]byte(out.Head)) + countLines(kept)
 	return out

@@ -50,7 +50,7 @@ func TestStreamThatFitsIsShownWholeWithoutALog(t *testing.T) {
 	s := newTestStream(t, LogsConfig{}, StreamConfig{})
 	write(t, s, "hello\nworld")
 	s.Close()
-	out := s.Show(defaults, false)
+	out := s.Show(defaults, View{})
 	assert.Equal(t, shared.Output{Content: "hello\nworld", TotalLines: 2, TotalBytes: 11, OutputLines: 2, OutputBytes: 11}, out)
 }
 
@@ -68,7 +68,7 @@ func TestStreamPastALimitHasALogWithEverything(t *testing.T) {
 			}
 			write(t, s, all.String())
 			s.Close()
-			out := s.Show(limits, false)
+			out := s.Show(limits, View{})
 			assert.True(t, out.Truncated)
 			assert.Equal(t, name, out.TruncatedBy)
 			assert.True(t, strings.HasSuffix(all.String(), "\n"+out.Content))
@@ -89,7 +89,7 @@ func TestStreamCountsExactlyHoweverMuchIsWritten(t *testing.T) {
 		write(t, s, chunk)
 	}
 	write(t, s, "unfinished")
-	out := s.Show(defaults, false)
+	out := s.Show(defaults, View{})
 	assert.EqualValues(t, 1_000_001, out.TotalLines)
 	assert.EqualValues(t, 15_000_010, out.TotalBytes)
 	assert.True(t, strings.HasSuffix(out.Content, "unfinished"))
@@ -114,10 +114,10 @@ func TestStreamShowsEachByteOnce(t *testing.T) {
 		{"\r30%\ndone\n", "30%\ndone\n"},
 	} {
 		write(t, s, step.in)
-		assert.Equal(t, step.want, s.Show(defaults, false).Content, "after %q", step.in)
+		assert.Equal(t, step.want, s.Show(defaults, View{}).Content, "after %q", step.in)
 	}
-	assert.Equal(t, "one\ntwo\nprompt> yes\n30%\ndone\n", s.Show(defaults, true).Content)
-	assert.Empty(t, s.Show(defaults, false).Content, "All counts as shown")
+	assert.Equal(t, "one\ntwo\nprompt> yes\n30%\ndone\n", s.Show(defaults, View{All: true}).Content)
+	assert.Empty(t, s.Show(defaults, View{}).Content, "All counts as shown")
 }
 
 // A line whose beginning has left the tail counts as not rewritten.
@@ -134,16 +134,16 @@ func TestStreamGoesOnWithALineThatWasShownLongAgo(t *testing.T) {
 			s := newTestStream(t, LogsConfig{}, StreamConfig{})
 			s.Keep()
 			write(t, s, "booting\nloading 50%")
-			assert.Equal(t, "booting\nloading 50%", s.Show(everything, false).Content)
-			found, old := s.Watch(regexp.MustCompile(`done`)), s.Watch(regexp.MustCompile(`50%|booting`))
+			assert.Equal(t, "booting\nloading 50%", s.Show(everything, View{}).Content)
+			found, old := s.Watch(regexp.MustCompile(`done`), false), s.Watch(regexp.MustCompile(`50%|booting`), false)
 			write(t, s, c.in)
 			assert.Equal(t, name == "gone on with", match(found))
 			assert.False(t, match(old), "it was shown")
-			out := s.Show(everything, false)
+			out := s.Show(everything, View{})
 			assert.True(t, c.want == out.Content, "%.40q", out.Content)
 			assert.False(t, out.Truncated)
 			write(t, s, "more")
-			assert.Equal(t, "more", s.Show(everything, false).Content)
+			assert.Equal(t, "more", s.Show(everything, View{}).Content)
 		})
 	}
 }
@@ -154,11 +154,11 @@ func TestStreamThatWasCutNeverShowsTheRest(t *testing.T) {
 	s.Keep()
 	write(t, s, "1\n2\n3\n4\n")
 	limits := shared.Limits{MaxLines: 2, MaxBytes: 100}
-	out := s.Show(limits, false)
+	out := s.Show(limits, View{})
 	assert.Equal(t, "3\n4\n", out.Content)
 	assert.True(t, out.Truncated)
 	write(t, s, "5\n")
-	out = s.Show(limits, false)
+	out = s.Show(limits, View{})
 	assert.Equal(t, "5\n", out.Content)
 	assert.False(t, out.Truncated)
 	assert.EqualValues(t, 5, out.TotalLines, "of the whole stream")
@@ -174,7 +174,7 @@ func TestStreamKeepsBothEnds(t *testing.T) {
 	s := newTestStream(t, LogsConfig{}, StreamConfig{Tail: limits.MaxBytes})
 	write(t, s, all.String())
 	s.Close()
-	out := s.Show(limits, false)
+	out := s.Show(limits, View{})
 	assert.True(t, out.Truncated)
 	assert.True(t, strings.HasPrefix(all.String(), out.Head))
 	assert.True(t, strings.HasSuffix(all.String(), out.Content))
@@ -188,7 +188,7 @@ func TestStreamKeepsBothEnds(t *testing.T) {
 	all.Reset()
 	s = newTestStream(t, LogsConfig{}, StreamConfig{Tail: limits.MaxBytes})
 	write(t, s, strings.Repeat("x", limits.MaxBytes))
-	out = s.Show(limits, false)
+	out = s.Show(limits, View{})
 	assert.False(t, out.Truncated, "exactly the limit")
 	assert.Len(t, out.Content, limits.MaxBytes)
 	assert.Empty(t, out.Head)
@@ -201,7 +201,7 @@ func TestStreamCutsTheHeadAtARune(t *testing.T) {
 	for ends := 1; ends < 4*kept; ends++ {
 		s := newTestStream(t, LogsConfig{}, StreamConfig{})
 		write(t, s, strings.Repeat("€€€€€€€€€€€€€€€€€€€€\n", 5000))
-		out := s.Show(shared.Limits{MaxLines: -1, MaxBytes: 100, Ends: ends}, true)
+		out := s.Show(shared.Limits{MaxLines: -1, MaxBytes: 100, Ends: ends}, View{All: true})
 		assert.Equal(t, strings.Repeat("€", ends/3), out.Head, ends)
 		assert.True(t, utf8.ValidString(out.Content), ends)
 		s.Close()
@@ -215,7 +215,7 @@ func TestStreamWithBothEndsAndALogThatStopped(t *testing.T) {
 		s := newTestStream(t, LogsConfig{MaxBytes: 1000}, StreamConfig{})
 		all := strings.Repeat("línea larga\n", 20000)
 		write(t, s, all)
-		out := s.Show(shared.Limits{MaxLines: -1, MaxBytes: 1 << 20, Ends: ends}, true)
+		out := s.Show(shared.Limits{MaxLines: -1, MaxBytes: 1 << 20, Ends: ends}, View{All: true})
 		assert.True(t, out.Truncated, ends)
 		assert.NotEmpty(t, out.PathError)
 		assert.True(t, strings.HasPrefix(all, out.Head))
@@ -231,9 +231,9 @@ func TestStreamShowsMoreThanItsTailFromTheLog(t *testing.T) {
 	s := newTestStream(t, LogsConfig{}, StreamConfig{})
 	all := strings.Repeat("0123456789abcde\n", 20000)
 	write(t, s, all)
-	out := s.Show(shared.Limits{MaxLines: -1, MaxBytes: 200_000}, true)
+	out := s.Show(shared.Limits{MaxLines: -1, MaxBytes: 200_000}, View{All: true})
 	assert.Equal(t, all[len(all)-200_000:], out.Content)
-	out = s.Show(shared.Limits{MaxLines: -1, MaxBytes: shared.MaxMaxBytes}, true)
+	out = s.Show(shared.Limits{MaxLines: -1, MaxBytes: shared.MaxMaxBytes}, View{All: true})
 	assert.Equal(t, all, out.Content)
 	assert.False(t, out.Truncated)
 }
@@ -251,7 +251,7 @@ func TestLogStopsAtItsBoundAndTheStreamGoesOn(t *testing.T) {
 				write(t, s, line)
 			}
 			s.Close()
-			out := s.Show(defaults, false)
+			out := s.Show(defaults, View{})
 			assert.Contains(t, out.PathError, name)
 			assert.EqualValues(t, 10_000, out.TotalLines)
 			assert.True(t, strings.HasSuffix(out.Content, line))
@@ -270,7 +270,7 @@ func TestLogThatCannotBeMadeIsReported(t *testing.T) {
 	s := newTestStream(t, LogsConfig{Dir: file + "/below"}, StreamConfig{})
 	write(t, s, strings.Repeat("x\n", 100_000))
 	s.Close()
-	out := s.Show(defaults, false)
+	out := s.Show(defaults, View{})
 	assert.Empty(t, out.Path)
 	assert.NotEmpty(t, out.PathError)
 	assert.EqualValues(t, 100_000, out.TotalLines)
@@ -282,8 +282,8 @@ func TestLogThatIsRemovedIsReported(t *testing.T) {
 	s := newTestStream(t, LogsConfig{}, StreamConfig{})
 	s.Keep()
 	write(t, s, "text\n")
-	require.NoError(t, os.Remove(s.Show(defaults, true).Path))
-	out := s.Show(defaults, true)
+	require.NoError(t, os.Remove(s.Show(defaults, View{All: true}).Path))
+	out := s.Show(defaults, View{All: true})
 	assert.Equal(t, "text\n", out.Content)
 	assert.NotEmpty(t, out.PathError)
 }
@@ -291,7 +291,7 @@ func TestLogThatIsRemovedIsReported(t *testing.T) {
 func TestWatchFindsAMatchAcrossChunks(t *testing.T) {
 	t.Parallel()
 	s := newTestStream(t, LogsConfig{}, StreamConfig{})
-	w := s.Watch(regexp.MustCompile(`ready to \w+ connections`))
+	w := s.Watch(regexp.MustCompile(`ready to \w+ connections`), false)
 	for _, chunk := range []string{"booting\nserver re", "ady", " to accept conn"} {
 		write(t, s, chunk)
 		assert.False(t, match(w), "after %q", chunk)
@@ -304,8 +304,8 @@ func TestWatchLooksOnlyAtWhatIsNew(t *testing.T) {
 	t.Parallel()
 	s := newTestStream(t, LogsConfig{}, StreamConfig{})
 	write(t, s, "ready\nPass")
-	s.Show(defaults, false)
-	old, prompt := s.Watch(regexp.MustCompile(`ready`)), s.Watch(regexp.MustCompile(`Password: `))
+	s.Show(defaults, View{})
+	old, prompt := s.Watch(regexp.MustCompile(`ready`), false), s.Watch(regexp.MustCompile(`Password: `), false)
 	assert.False(t, match(old), "it was shown")
 	write(t, s, "word: ")
 	assert.False(t, match(old))
@@ -317,13 +317,13 @@ func TestWatchLooksOnlyAtWhatIsNew(t *testing.T) {
 func TestWatchThatFallsBehindReadsTheLog(t *testing.T) {
 	t.Parallel()
 	s := newTestStream(t, LogsConfig{}, StreamConfig{})
-	w := s.Watch(regexp.MustCompile(`needle`))
+	w := s.Watch(regexp.MustCompile(`needle`), false)
 	noise := strings.Repeat("hay hay hay hay\n", 10_000)
 	write(t, s, noise+"need")
 	write(t, s, "le\n"+noise)
 	write(t, s, noise)
 	assert.True(t, match(w))
-	assert.False(t, match(s.Watch(regexp.MustCompile(`nothing like it`))))
+	assert.False(t, match(s.Watch(regexp.MustCompile(`nothing like it`), false)))
 }
 
 func TestManyMayLookWhileTheStreamIsWritten(t *testing.T) {
@@ -332,7 +332,7 @@ func TestManyMayLookWhileTheStreamIsWritten(t *testing.T) {
 	s.Keep()
 	var wg sync.WaitGroup
 	for range 3 {
-		w := s.Watch(regexp.MustCompile(`(?m)^19999$`))
+		w := s.Watch(regexp.MustCompile(`(?m)^19999$`), false)
 		wg.Go(func() {
 			for changed := s.Changed(); !match(w); changed = s.Changed() {
 				<-changed
@@ -355,7 +355,7 @@ func TestManyMayLookWhileTheStreamIsWritten(t *testing.T) {
 			running = false
 		case <-changed:
 		}
-		shown.WriteString(s.Show(shared.Limits{MaxLines: -1, MaxBytes: shared.MaxMaxBytes}, false).Content)
+		shown.WriteString(s.Show(shared.Limits{MaxLines: -1, MaxBytes: shared.MaxMaxBytes}, View{}).Content)
 	}
 	for i := range 20_000 {
 		fmt.Fprintf(&want, "%d\n", i)
@@ -370,10 +370,10 @@ func TestWatchDoesNotSeeItsOwnSteps(t *testing.T) {
 	s := newTestStream(t, LogsConfig{}, StreamConfig{})
 	write(t, s, strings.Repeat("{ERROR-free "+strings.Repeat("x", 1000)+"}\n", 1000)+"{}")
 	for _, re := range []string{`(?m)^[^{]`, `(?m)[^}]$`, `x\z`, `(?m)^$`} {
-		assert.False(t, match(s.Watch(regexp.MustCompile(re))), re)
+		assert.False(t, match(s.Watch(regexp.MustCompile(re), false)), re)
 	}
 	for _, re := range []string{`(?m)^{}$`, `(?m)^{E`, `(?m)x}$`, `}\z`, `(?s)ERROR.*`} {
-		assert.True(t, match(s.Watch(regexp.MustCompile(re))), re)
+		assert.True(t, match(s.Watch(regexp.MustCompile(re), false)), re)
 	}
 }
 
@@ -381,7 +381,7 @@ func TestWatchDoesNotSeeItsOwnSteps(t *testing.T) {
 func TestWatchOfAVeryLongLine(t *testing.T) {
 	t.Parallel()
 	s := newTestStream(t, LogsConfig{}, StreamConfig{})
-	early, late, none := s.Watch(regexp.MustCompile(`needle 1`)), s.Watch(regexp.MustCompile(`needle 2`)), s.Watch(regexp.MustCompile(`needle 3`))
+	early, late, none := s.Watch(regexp.MustCompile(`needle 1`), false), s.Watch(regexp.MustCompile(`needle 2`), false), s.Watch(regexp.MustCompile(`needle 3`), false)
 	hay := strings.Repeat("hay ", 100_000)
 	write(t, s, hay+"needle 1"+hay+"needle 2"+hay)
 	assert.True(t, match(early))
@@ -394,7 +394,7 @@ func TestWatchOfAVeryLongLine(t *testing.T) {
 func TestWatchFindsAMatchOfManyLines(t *testing.T) {
 	t.Parallel()
 	s := newTestStream(t, LogsConfig{}, StreamConfig{})
-	w := s.Watch(regexp.MustCompile(`(?s)BEGIN.*END`))
+	w := s.Watch(regexp.MustCompile(`(?s)BEGIN.*END`), false)
 	for i := range 10000 {
 		write(t, s, fmt.Sprintln("line", i))
 	}
@@ -413,7 +413,7 @@ func TestWatchFindsAMatchOfManyLines(t *testing.T) {
 func TestWatchPassesWhatTheLogDoesNotHold(t *testing.T) {
 	t.Parallel()
 	s := newTestStream(t, LogsConfig{MaxBytes: 70 << 10}, StreamConfig{})
-	w := s.Watch(regexp.MustCompile(`needle`))
+	w := s.Watch(regexp.MustCompile(`needle`), false)
 	write(t, s, strings.Repeat("hay\n", 100000))
 	assert.False(t, match(w))
 	write(t, s, "needle")
@@ -425,14 +425,14 @@ func TestLogHasTheLineBeingWritten(t *testing.T) {
 	t.Parallel()
 	s := newTestStream(t, LogsConfig{}, StreamConfig{})
 	write(t, s, "Do you really want this? [y/N] ")
-	out := s.Show(shared.Limits{MaxLines: 10, MaxBytes: 10}, false)
+	out := s.Show(shared.Limits{MaxLines: 10, MaxBytes: 10}, View{})
 	assert.Equal(t, "s? [y/N] ", strings.TrimLeft(out.Content, "i"))
 	assert.Equal(t, "Do you really want this? [y/N] ", logText(t, out))
 	write(t, s, "\rno\x1b[K")
-	out = s.Show(shared.Limits{MaxLines: 10, MaxBytes: 1}, true)
+	out = s.Show(shared.Limits{MaxLines: 10, MaxBytes: 1}, View{All: true})
 	assert.Equal(t, "no", logText(t, out))
 	write(t, s, " more\nand another line")
-	out = s.Show(shared.Limits{MaxLines: 10, MaxBytes: 1}, true)
+	out = s.Show(shared.Limits{MaxLines: 10, MaxBytes: 1}, View{All: true})
 	assert.Equal(t, "no more\nand another line", logText(t, out))
 	require.NoError(t, s.Close())
 	assert.Equal(t, "no more\nand another line", logText(t, out))
@@ -441,7 +441,7 @@ func TestLogHasTheLineBeingWritten(t *testing.T) {
 	s = newTestStream(t, LogsConfig{}, StreamConfig{})
 	s.Keep()
 	write(t, s, "a prompt: ")
-	out = s.Show(defaults, false)
+	out = s.Show(defaults, View{})
 	assert.Equal(t, "a prompt: ", out.Content)
 	assert.Equal(t, "a prompt: ", logText(t, out))
 }
@@ -466,7 +466,7 @@ func TestStreamShowsALongLineOnceWhileItIsWritten(t *testing.T) {
 			writing = false
 		default:
 		}
-		out := s.Show(shared.Limits{MaxLines: -1, MaxBytes: 1 << 20}, false)
+		out := s.Show(shared.Limits{MaxLines: -1, MaxBytes: 1 << 20}, View{})
 		require.GreaterOrEqual(t, out.TotalBytes, total)
 		total = out.TotalBytes
 		require.False(t, out.Truncated)
@@ -494,7 +494,7 @@ func TestStreamShowsAFloodWholeWhereItFits(t *testing.T) {
 			writing = false
 		default:
 		}
-		out := s.Show(shared.Limits{MaxLines: -1, MaxBytes: 1 << 20, Ends: 1000}, true)
+		out := s.Show(shared.Limits{MaxLines: -1, MaxBytes: 1 << 20, Ends: 1000}, View{All: true})
 		require.Empty(t, out.PathError)
 		if out.Truncated {
 			require.Len(t, out.Head, 1000)
@@ -527,7 +527,7 @@ func TestALookDuringAFloodLeavesItsLogWhole(t *testing.T) {
 			}
 		}()
 		for looking := true; looking; {
-			s.Show(shared.Limits{MaxLines: 1, MaxBytes: 10}, true)
+			s.Show(shared.Limits{MaxLines: 1, MaxBytes: 10}, View{All: true})
 			select {
 			case <-done:
 				looking = false
@@ -535,7 +535,7 @@ func TestALookDuringAFloodLeavesItsLogWhole(t *testing.T) {
 			}
 		}
 		require.NoError(t, s.Close())
-		out := s.Show(shared.Limits{MaxLines: 1, MaxBytes: 10}, true)
+		out := s.Show(shared.Limits{MaxLines: 1, MaxBytes: 10}, View{All: true})
 		require.Empty(t, out.PathError)
 		text, err := os.ReadFile(out.Path)
 		require.NoError(t, err)

@@ -15,14 +15,15 @@ const (
 type cut struct {
 	from    int    // the text from here on is kept
 	by      string // the limit that was hit first, looking back from the end; "" if nothing was cut
+	mid     bool   // the kept text begins within a line
 	partial bool   // only the end of one line is kept
 }
 
 // cutTail finds the longest suffix of text that has at most maxLines lines
 // (negative: no limit) and at most maxBytes bytes and begins at the beginning of a
-// line. If the last line alone is longer than maxBytes, cutTail keeps that line's
-// end instead, from the first whole rune on. A newline counts as part of the
-// line that it ends.
+// line. If whole lines would leave more than half of maxBytes unused, cutTail also
+// keeps the end of the line before them, from the first whole rune on. A newline
+// counts as part of the line that it ends.
 //
 // whole says that text begins at the beginning of the part to show; otherwise
 // earlier bytes are missing and text may begin within a line.
@@ -34,10 +35,10 @@ func cutTail(text []byte, whole bool, maxLines, maxBytes int) cut {
 		}
 		start := bytes.LastIndexByte(text[:from-1], '\n') + 1
 		if len(text)-start > maxBytes || start == 0 && !whole {
-			if lines > 0 {
+			if lines > 0 && len(text)-from >= maxBytes/2 {
 				return cut{from: from, by: byBytes}
 			}
-			return cut{from: runeStart(text, max(0, len(text)-maxBytes)), by: byBytes, partial: true}
+			return cut{from: runeStart(text, max(0, len(text)-maxBytes)), by: byBytes, mid: true, partial: lines == 0}
 		}
 		from = start
 	}

@@ -32,6 +32,7 @@ func TestTruncateTail(t *testing.T) {
 		want            string
 		by              string
 		partial, behind bool // behind: the text's beginning is gone already
+		mid             bool // as also if partial
 	}{
 		"returns short input unchanged":               {text: "hello\nworld\n", lines: 100, bytes: 1024, want: "hello\nworld\n"},
 		"handles empty input":                         {text: "", lines: 100, bytes: 1024, want: ""},
@@ -51,7 +52,10 @@ func TestTruncateTail(t *testing.T) {
 		"a rune is never cut":                  {text: strings.Repeat("語", 10), lines: 1, bytes: 7, want: "語語", by: "bytes", partial: true},
 		"no line limit":                        {text: numbered(5000, "%d\n"), lines: -1, bytes: 1 << 20, want: numbered(5000, "%d\n")},
 		"empty lines are lines":                {text: "\n\n\n\n", lines: 3, bytes: 10, want: "\n\n\n", by: "lines"},
-		"a beginning that is gone is left out": {text: "ne 1\nline 2\n", lines: 10, bytes: 100, want: "line 2\n", by: "bytes", behind: true},
+		"a beginning that is gone is left out": {text: "ne 1\nline 2\n", lines: 10, bytes: 100, want: "ne 1\nline 2\n", by: "bytes", mid: true, behind: true},
+		"a short line after a long one":        {text: long + "\nok\n", lines: 10, bytes: 100, want: long[:96] + "\nok\n", by: "bytes", mid: true},
+		"the long one counts as a line":        {text: long + "\nok\n", lines: 1, bytes: 100, want: "ok\n", by: "lines"},
+		"half is enough":                       {text: long + "\n" + long[:49] + "\n", lines: 10, bytes: 100, want: long[:49] + "\n", by: "bytes"},
 		"both limits at once name the lines":   {text: "aa\nbb\n", lines: 1, bytes: 3, want: "bb\n", by: "lines"},
 	}
 	for name, test := range tests {
@@ -60,6 +64,7 @@ func TestTruncateTail(t *testing.T) {
 			assert.Equal(t, test.want, test.text[c.from:])
 			assert.Equal(t, test.by, c.by)
 			assert.Equal(t, test.partial, c.partial)
+			assert.Equal(t, test.partial || test.mid, c.mid)
 			if !test.behind {
 				requireShown(t, test.text, c, shared.Limits{MaxLines: test.lines, MaxBytes: test.bytes})
 			}
@@ -73,13 +78,14 @@ func requireShown(t *testing.T, text string, c cut, limits shared.Limits) {
 	s := newTestStream(t, LogsConfig{}, StreamConfig{})
 	write(t, s, text)
 	require.NoError(t, s.Close())
-	out, kept := s.Show(limits, true), text[c.from:]
+	out, kept := s.Show(limits, View{All: true}), text[c.from:]
 	out.Path = "" // where the rest is has tests of its own
 	require.Equal(t, shared.Output{
 		Content:         kept,
 		Truncated:       c.by != "",
 		TruncatedBy:     c.by,
 		LastLinePartial: c.partial,
+		StartsMidLine:   c.mid,
 		TotalLines:      int64(len(slices.Collect(strings.Lines(text)))),
 		TotalBytes:      int64(len(text)),
 		OutputLines:     len(slices.Collect(strings.Lines(kept))),
@@ -102,13 +108,13 @@ func FuzzCutTail(f *testing.F) {
 		if lines > 0 {
 			require.LessOrEqual(t, countLines([]byte(kept)), lines)
 		}
-		if !c.partial && c.from > 0 {
+		if !c.mid && c.from > 0 {
 			require.Equal(t, byte('\n'), s[c.from-1], "cut within a line")
 		}
 		if whole && len(s) <= size && (lines < 0 || countLines([]byte(s)) <= lines) {
 			require.Equal(t, s, kept, "cut although it fits")
 		}
-		require.Equal(t, c.by != "", c.from > 0 || c.partial, "by says whether something was cut")
+		require.Equal(t, c.by != "", c.from > 0 || c.mid, "by says whether something was cut")
 	})
 }
 

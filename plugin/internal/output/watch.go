@@ -10,8 +10,8 @@ const (
 	watchOverlap = 64 << 10  // bytes searched again: a longer match may be missed
 )
 
-// Watch looks for a match in text that no Result had shown when the Watch was made.
-// It reads the tail or, if it fell behind, the log: the stream does not wait for the
+// Watch looks for a match in the text, or in that which no Result had shown when the
+// Watch was made. It reads the tail or, if it fell behind, the log: the stream does not wait for the
 // search. It is not safe for concurrent use.
 //
 // Match searches whole lines, and the unfinished line at the end of the stream. A
@@ -24,11 +24,15 @@ type Watch struct {
 	pos int64  // where the next search begins
 }
 
-// Watch begins to look for re.
-func (s *Stream) Watch(re *regexp.Regexp) *Watch {
+// Watch begins to look for re, in all text if all is set.
+func (s *Stream) Watch(re *regexp.Regexp, all bool) *Watch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &Watch{s: s, re: re, old: s.shown, pos: s.shown.pos}
+	w := &Watch{s: s, re: re}
+	if !all {
+		w.old, w.pos = s.shown, s.shown.pos
+	}
+	return w
 }
 
 // Match searches the text since the last call. If it has to read the log, it searches

@@ -83,6 +83,11 @@ func (g *Group) Members() []Info {
 	return members
 }
 
+// Has reports whether a live member has this pid.
+func (g *Group) Has(pid int) bool {
+	return slices.ContainsFunc(g.members(), func(p info) bool { return p.pid == pid })
+}
+
 func (g *Group) goneWithin(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -1,0 +1,145 @@
+package shared_test
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
+	"bashplugin/shared/internal/plugintest"
+)
+
+func TestWaitForMatchesLines(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	for _, pattern := range []string{`^ready`, `on 80$`, `^ready on \d+$`} {
+		pid := background(t, bash, "echo not ready; echo ready on 80; echo more; "+forever).PID
+		assert.True(t, check(t, bash, shared.CheckRequest{PID: pid, Wait: hang, WaitFor: pattern}).Matched, pattern)
+	}
+}
+
+func TestMatchedSaysWhyCheckReturned(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	pid := background(t, bash, "echo up; "+forever).PID
+	r := check(t, bash, shared.CheckRequest{PID: pid, Wait: 1, WaitFor: "never"})
+	assert.False(t, r.Matched, "the time is over")
+	assert.Equal(t, shared.StatusRunning, r.Status)
+	for range 50 { // the last output and the end come together
+		pid := background(t, bash, "echo last").PID
+		r = check(t, bash, shared.CheckRequest{PID: pid, Wait: hang, WaitFor: "last"})
+		assert.True(t, r.Matched)
+		r = check(t, bash, shared.CheckRequest{PID: pid, Wait: hang, WaitFor: "never"})
+		assert.False(t, r.Matched)
+	}
+}
+
+// With All, output that was shown, and even output that only the log has, matches.
+func TestWaitForFromTheFirstByte(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	for name, command := range map[string]string{
+		"shown":      "echo listening on 80; " + forever,
+		"in the log": "echo listening on 80; seq 300000; echo end; " + forever,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pid := background(t, bash, command).PID
+			awaitText(t, bash, pid, `^(listening|end)`)
+			if name == "in the log" {
+				check(t, bash, shared.CheckRequest{PID: pid, Wait: hang, WaitFor: "^end$", All: true})
+			}
+			r := check(t, bash, shared.CheckRequest{PID: pid, Wait: 1000 * hang, WaitFor: `^listening on \d+$`, All: true})
+			assert.True(t, r.Matched)
+			r = check(t, bash, shared.CheckRequest{PID: pid, Wait: 1, WaitFor: "^listening"})
+			assert.False(t, r.Matched, "without All it was shown")
+		})
+	}
+}
+
+func TestPeekDoesNotCount(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	pid := background(t, bash, "echo one; echo two >&2").PID
+	for _, peek := range []shared.CheckRequest{{Peek: true, Wait: hang}, {Peek: true, Wait: hang, All: true}} {
+		peek.PID = pid
+		r := check(t, bash, peek)
+		assert.Equal(t, shared.StatusCompleted, r.Status)
+		assert.Equal(t, "one\ntwo\n", r.Stdout.Content+r.Stderr.Content)
+	}
+	r := check(t, bash, shared.CheckRequest{PID: pid, Wait: 1000 * hang})
+	assert.Equal(t, "one\ntwo\n", r.Stdout.Content+r.Stderr.Content)
+	r = check(t, bash, shared.CheckRequest{PID: pid})
+	assert.Empty(t, r.Stdout.Content+r.Stderr.Content)
+}
+
+func TestPartialIsALineBeingWritten(t *testing.T) {
+	t.Parallel()
+	bash, g := launch(t), newGate(t)
+	pid := background(t, bash, "printf par; "+g.wait()+"; echo tial; "+g.wait()+"; printf end").PID
+	r := awaitText(t, bash, pid, "par")
+	assert.True(t, r.Stdout.Partial)
+	g.open(t)
+	r = awaitText(t, bash, pid, "tial")
+	assert.False(t, r.Stdout.Partial)
+	g.open(t)
+	r = awaitEnd(t, bash, pid)
+	assert.Equal(t, "partial\nend", r.Stdout.Content)
+	assert.False(t, r.Stdout.Partial, "nobody writes it any more")
+}
+
+func TestDroppedCountsWhatIsNoText(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	r := run(t, bash, `head -c 5000000 /dev/zero; printf '\e[31mred\e[m\r\n' >&2`)
+	assert.Zero(t, r.Stdout.TotalBytes)
+	assert.EqualValues(t, 5000000, r.Stdout.Dropped)
+	assert.Equal(t, "red\n", r.Stderr.Content)
+	assert.EqualValues(t, len("\x1b[31m\x1b[m"), r.Stderr.Dropped)
+	assert.Zero(t, run(t, bash, "echo text").Stdout.Dropped)
+}
+
+func TestKillSaysWhatItEnded(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	left := run(t, bash, "sleep 1001 & sleep 1002 & echo hi")
+	require.Len(t, left.Leftover, 2)
+	assert.Equal(t, left.Leftover, kill(t, bash, left.PID).Ended)
+	running := background(t, bash, "sleep 1003 & echo up; wait")
+	awaitText(t, bash, running.PID, "up")
+	require.Len(t, kill(t, bash, running.PID).Ended, 1)
+	assert.Empty(t, kill(t, bash, background(t, bash, "exec "+forever).PID).Ended, "bash is not listed")
+	run(t, bash, "sleep 1004 &")
+	all := kill(t, bash, shared.AllJobs).Jobs
+	require.Len(t, all, 1)
+	assert.Equal(t, "sleep 1004", all[0].Ended[0].Command)
+}
+
+func TestAProcessOfAJobStandsForTheJob(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	left := run(t, bash, "echo hi; sleep 1001 & (setsid bash -c 'sleep 1002; true' &)")
+	require.NotEmpty(t, left.Leftover)
+	other := background(t, bash, forever+"; true")
+	for _, p := range left.Leftover {
+		r := check(t, bash, shared.CheckRequest{PID: p.PID, All: true})
+		assert.Equal(t, left.PID, r.PID)
+		assert.Equal(t, "hi\n", r.Stdout.Content)
+	}
+	r := kill(t, bash, left.Leftover[0].PID)
+	assert.Equal(t, left.PID, r.PID)
+	for _, p := range left.Leftover {
+		assert.False(t, plugintest.Alive(p.PID))
+	}
+	for _, pid := range []int{left.PID, left.Leftover[0].PID, bash.PluginPID()} {
+		_, err := bash.Check(t.Context(), shared.CheckRequest{PID: pid})
+		require.ErrorIs(t, err, shared.ErrNotFound)
+		assert.Contains(t, err.Error(), "the jobs are "+strconv.Itoa(other.PID))
+		assert.NotContains(t, err.Error(), "killed")
+	}
+	kill(t, bash, other.PID)
+	_, err := bash.Kill(t.Context(), shared.KillRequest{PID: other.PID})
+	assert.ErrorContains(t, err, "there are no jobs")
+}
