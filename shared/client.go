@@ -38,15 +38,15 @@ type client struct {
 var _ Bash = (*client)(nil)
 
 func newClient(broker *plugin.MuxBroker, conn *rpc.Client) *client {
-	go holdLifeline(broker, conn)
+	lifeline := broker.NextId()
+	conn.Go("Plugin.Open", lifeline, new(nothing), nil) // sent before any other call
+	go holdLifeline(broker, lifeline)
 	return &client{broker: broker, conn: conn}
 }
 
 // holdLifeline holds a stream for as long as this host lives, so that the plugin
 // sees its end.
-func holdLifeline(broker *plugin.MuxBroker, conn *rpc.Client) {
-	id := broker.NextId()
-	conn.Go("Plugin.Open", id, new(nothing), nil)
+func holdLifeline(broker *plugin.MuxBroker, id uint32) {
 	for range 2 { // the broker gives up after 5 s, for which this process may have been stopped
 		if line, err := broker.Accept(id); err == nil {
 			_, _ = io.Copy(io.Discard, line) // until the connection ends
