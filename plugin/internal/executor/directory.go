@@ -49,7 +49,7 @@ func (d *directory) resolve(dir string) (string, error) {
 	case dir == "":
 		return "", fail(shared.CodeStart, "cannot run in the session's directory %q: %v", path, err)
 	}
-	return "", invalid("cannot run in Dir %q: %v", path, err)
+	return "", invalid("Dir", "%q cannot be used: %v", path, err)
 }
 
 // way returns a path that leads into a directory that resolve has returned, even if

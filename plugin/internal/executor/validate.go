@@ -16,7 +16,10 @@ func fail(code shared.Code, format string, args ...any) error {
 	return &shared.Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-func invalid(format string, args ...any) error { return fail(shared.CodeInvalid, format, args...) }
+// invalid says what is wrong with a field of a request.
+func invalid(field, format string, args ...any) error {
+	return &shared.Error{Code: shared.CodeInvalid, Field: field, Message: field + " " + fmt.Sprintf(format, args...)}
+}
 
 func errClosed() error { return fail(shared.CodeClosed, "the session is closed: no more calls") }
 
@@ -28,10 +31,10 @@ func (e *Executor) validate(req *shared.ExecuteRequest) (string, error) {
 	}
 	req.Mode = cmp.Or(req.Mode, shared.ModeDetach)
 	if !slices.Contains(shared.Modes(), req.Mode) {
-		return "", invalid("unknown Mode %q: use one of %v", req.Mode, shared.Modes())
+		return "", invalid("Mode", "is %q: use one of %v", req.Mode, shared.Modes())
 	}
 	if req.Timeout < 0 {
-		return "", invalid("Timeout is %v: use 0 for the default, or a positive duration", req.Timeout)
+		return "", invalid("Timeout", "is %v: use 0 for the default, or a positive duration", req.Timeout)
 	}
 	req.Timeout = cmp.Or(req.Timeout, req.Mode.DefaultTimeout())
 	if err := validateEnv(req.Env); err != nil {
@@ -46,11 +49,11 @@ func (e *Executor) validate(req *shared.ExecuteRequest) (string, error) {
 func validateCommand(command string) error {
 	switch {
 	case strings.TrimSpace(command) == "":
-		return invalid("Command is empty: give the text of a bash command")
+		return invalid("Command", "is empty: give the text of a bash command")
 	case len(command) > shared.MaxCommandBytes:
-		return invalid("Command has %d bytes: at most %d are allowed; write a long script to a file and run that", len(command), shared.MaxCommandBytes)
+		return invalid("Command", "has %d bytes: at most %d are allowed; write a long script to a file and run that", len(command), shared.MaxCommandBytes)
 	case strings.IndexByte(command, 0) >= 0:
-		return invalid("Command has a NUL byte at %d: bash cannot take one; use printf '\\0' to make one", strings.IndexByte(command, 0))
+		return invalid("Command", "has a NUL byte at %d: bash cannot take one; use printf '\\0' to make one", strings.IndexByte(command, 0))
 	}
 	return nil
 }
@@ -58,10 +61,10 @@ func validateCommand(command string) error {
 func validateEnv(env []string) error {
 	for i, entry := range env {
 		if strings.IndexByte(entry, '=') <= 0 {
-			return invalid("Env[%d] is %q: use KEY=VALUE", i, entry)
+			return invalid(fmt.Sprintf("Env[%d]", i), "is %q: use KEY=VALUE", entry)
 		}
 		if strings.IndexByte(entry, 0) >= 0 {
-			return invalid("Env[%d] has a NUL byte: an environment cannot hold one", i)
+			return invalid(fmt.Sprintf("Env[%d]", i), "has a NUL byte: an environment cannot hold one")
 		}
 	}
 	return nil
@@ -70,9 +73,9 @@ func validateEnv(env []string) error {
 func validateLimits(l *shared.Limits) error {
 	switch {
 	case l.MaxBytes < 0 || l.MaxBytes > shared.MaxMaxBytes:
-		return invalid("Limits.MaxBytes is %d: use 1 to %d, or 0 for %d", l.MaxBytes, shared.MaxMaxBytes, shared.DefaultMaxBytes)
+		return invalid("Limits.MaxBytes", "is %d: use 1 to %d, or 0 for %d", l.MaxBytes, shared.MaxMaxBytes, shared.DefaultMaxBytes)
 	case l.Ends < 0 || l.Ends > shared.MaxMaxBytes:
-		return invalid("Limits.Ends is %d: use 0 to keep the tail, or up to %d bytes of each end", l.Ends, shared.MaxMaxBytes)
+		return invalid("Limits.Ends", "is %d: use 0 to keep the tail, or up to %d bytes of each end", l.Ends, shared.MaxMaxBytes)
 	}
 	if l.MaxBytes == 0 {
 		l.MaxBytes = shared.DefaultMaxBytes
@@ -89,22 +92,22 @@ func validateCheck(req *shared.CheckRequest) (*regexp.Regexp, error) {
 		return nil, err
 	}
 	if req.Wait < 0 {
-		return nil, invalid("Wait is %v: use 0 to report at once, or a positive duration", req.Wait)
+		return nil, invalid("Wait", "is %v: use 0 to report at once, or a positive duration", req.Wait)
 	}
 	if err := validateLimits(&req.Limits); err != nil {
 		return nil, err
 	}
 	if req.PID == shared.AllJobs && (req.Wait > 0 || req.WaitFor != "") {
-		return nil, invalid("Wait and WaitFor need the PID of one job: with AllJobs leave them out")
+		return nil, invalid("Wait", "and WaitFor need the PID of one job: with AllJobs leave them out")
 	}
 	if req.WaitFor == "" {
 		return nil, nil
 	}
 	if n := len(req.WaitFor); n > shared.MaxPatternBytes {
-		return nil, invalid("WaitFor has %d bytes: at most %d are allowed", n, shared.MaxPatternBytes)
+		return nil, invalid("WaitFor", "has %d bytes: at most %d are allowed", n, shared.MaxPatternBytes)
 	}
 	if _, err := regexp.Compile(req.WaitFor); err != nil {
-		return nil, invalid("WaitFor is not a regular expression (syntax of Go's regexp): %v", err)
+		return nil, invalid("WaitFor", "is not a regular expression (syntax of Go's regexp): %v", err)
 	}
 	return regexp.MustCompile("(?m)" + req.WaitFor), nil
 }
@@ -114,10 +117,10 @@ func validateKill(req *shared.KillRequest) error {
 		return err
 	}
 	if req.Signal < 0 || req.Signal != 0 && process.SignalName(req.Signal) == "" {
-		return invalid("Signal %d does not exist: use 0 for SIGTERM, or a signal of this system", int(req.Signal))
+		return invalid("Signal", "%d does not exist: use 0 for SIGTERM, or a signal of this system", int(req.Signal))
 	}
 	if req.Grace < 0 {
-		return invalid("Grace is %v: use 0 for %v, or a positive duration", req.Grace, shared.DefaultGrace)
+		return invalid("Grace", "is %v: use 0 for %v, or a positive duration", req.Grace, shared.DefaultGrace)
 	}
 	if req.Signal == 0 {
 		req.Signal = syscall.SIGTERM
@@ -131,7 +134,7 @@ func validateKill(req *shared.KillRequest) error {
 // validatePID refuses a pid that no job can have. The registry refuses unknown ones.
 func validatePID(pid int) error {
 	if pid == 0 || pid < shared.AllJobs {
-		return invalid("PID is %d: use the PID of a Result, or AllJobs (%d)", pid, shared.AllJobs)
+		return invalid("PID", "is %d: use the PID of a Result, or AllJobs (%d)", pid, shared.AllJobs)
 	}
 	return nil
 }
