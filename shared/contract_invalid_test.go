@@ -60,6 +60,7 @@ func TestInvalidExecuteRequests(t *testing.T) {
 				r, err := bash.Execute(t.Context(), c.req)
 				assert.Nil(t, r)
 				e := requireCode(t, err, shared.ErrInvalid)
+				assert.Equal(t, c.says[0], e.Field)
 				for _, text := range c.says {
 					assert.Contains(t, e.Message, text)
 				}
@@ -119,7 +120,7 @@ func TestInvalidCheckRequests(t *testing.T) {
 		"huge expression":   {shared.CheckRequest{PID: pid, WaitFor: "(a{1000}){1000}"}, []string{"WaitFor", "regular expression"}},
 		"list and wait":     {shared.CheckRequest{PID: shared.AllJobs, Wait: hang}, []string{"Wait", "AllJobs"}},
 		"long expression":   {shared.CheckRequest{PID: pid, WaitFor: strings.Repeat("a|b.", 2<<20)}, []string{"WaitFor", "8388608", "1000"}},
-		"list and wait for": {shared.CheckRequest{PID: shared.AllJobs, WaitFor: "x"}, []string{"WaitFor", "AllJobs"}},
+		"list and wait for": {shared.CheckRequest{PID: shared.AllJobs, WaitFor: "x"}, []string{"Wait", "WaitFor", "AllJobs"}},
 		"negative MaxBytes": {shared.CheckRequest{PID: pid, Limits: shared.Limits{MaxBytes: -1}}, []string{"Limits.MaxBytes", "1048576"}},
 		"huge MaxBytes":     {shared.CheckRequest{PID: pid, Limits: shared.Limits{MaxBytes: 1 << 40}}, []string{"Limits.MaxBytes", "1048576"}},
 		"negative Ends":     {shared.CheckRequest{PID: pid, Limits: shared.Limits{Ends: -1}}, []string{"Limits.Ends", "1048576"}},
@@ -128,12 +129,13 @@ func TestInvalidCheckRequests(t *testing.T) {
 			r, err := bash.Check(t.Context(), c.req)
 			assert.Nil(t, r)
 			e := requireCode(t, err, shared.ErrInvalid)
+			assert.Equal(t, c.says[0], e.Field)
 			for _, text := range c.says {
 				assert.Contains(t, e.Message, text)
 			}
 		})
 	}
-	for _, unknown := range []int{1, pid + 1, os.Getpid(), 1 << 40} {
+	for _, unknown := range []int{1, bash.PluginPID(), os.Getpid(), 1 << 40} {
 		_, err := bash.Check(t.Context(), shared.CheckRequest{PID: unknown})
 		requireCode(t, err, shared.ErrNotFound)
 	}
@@ -162,12 +164,13 @@ func TestInvalidKillRequests(t *testing.T) {
 			r, err := bash.Kill(t.Context(), c.req)
 			assert.Nil(t, r)
 			e := requireCode(t, err, shared.ErrInvalid)
+			assert.Equal(t, c.says[0], e.Field)
 			for _, text := range c.says {
 				assert.Contains(t, e.Message, text)
 			}
 		})
 	}
-	for _, unknown := range []int{1, pid + 1, os.Getpid(), 1 << 40} {
+	for _, unknown := range []int{1, bash.PluginPID(), os.Getpid(), 1 << 40} {
 		_, err := bash.Kill(t.Context(), shared.KillRequest{PID: unknown})
 		requireCode(t, err, shared.ErrNotFound)
 	}
