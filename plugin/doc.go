@@ -3,7 +3,8 @@
 //
 // # Layout
 //
-//	main, serve, debug   flags; one service: executor, guardian, socket folder
+//	program              the plugin as a part of a host: a host as one binary
+//	internal/service     main, flags; one service: executor, guardian, socket folder
 //	internal/executor    the contract on jobs: validate, run, check, kill, registry
 //	internal/job         one command: processes, output, live copy, outcome
 //	internal/process     start, signal, descendants, guardian
@@ -11,7 +12,7 @@
 //	internal/sanitize    terminal output to text, a stream
 //	internal/bench       the benchmark behind PROMISES.md
 //
-// Imports point one way: main → executor → job → {process, output → sanitize}.
+// Imports point one way: main, program → service → executor → job → {process, output → sanitize}.
 //
 // # The path of a byte
 //

@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"cmp"
@@ -19,10 +19,6 @@ import (
 	"bashplugin/plugin/internal/process"
 	"bashplugin/shared"
 )
-
-func startedByHost() bool {
-	return os.Getenv(shared.Handshake.MagicCookieKey) == shared.Handshake.MagicCookieValue
-}
 
 // endTimeout bounds how long this process takes to end the session. The guardian
 // does the rest.

@@ -1,8 +1,10 @@
-package main
+package service
 
 import "golang.org/x/sys/unix"
 
 // closeInherited makes sure that commands do not inherit descriptors of the host.
 func closeInherited() {
-	_ = unix.CloseRange(3, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC)
+	for fd := 3; fd < 1024; fd++ {
+		unix.CloseOnExec(fd)
+	}
 }

@@ -1,0 +1,49 @@
+// Package service is bash-plugin as a process: its flags, and the service that it
+// is while it serves a host.
+package service
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+
+	"bashplugin/plugin/internal/output"
+	"bashplugin/plugin/internal/process"
+	"bashplugin/shared"
+)
+
+// IsPlugin reports whether this process was started as the plugin of a host, or as
+// the guardian of a plugin.
+func IsPlugin() bool {
+	return process.IsGuardian() || os.Getenv(shared.Handshake.MagicCookieKey) == shared.Handshake.MagicCookieValue
+}
+
+// Main is the main function of the program. It never returns.
+func Main() {
+	runtime.LockOSThread() // the kernel gives orphans to the main thread, so commands start on other threads
+	if process.IsGuardian() {
+		exit(process.RunGuardian(output.Sweep))
+	}
+	flags, err := parseFlags(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bash-plugin:", err)
+		os.Exit(2)
+	}
+	switch {
+	case flags.help:
+		fmt.Print(usage())
+		os.Exit(0)
+	case flags.version:
+		fmt.Println(version())
+		os.Exit(0)
+	case flags.debug:
+		exit(serveDebug(flags))
+	case !IsPlugin():
+		fmt.Fprint(os.Stderr, usage())
+		os.Exit(1)
+	default:
+		exit(serve(flags))
+	}
+}
+
+func exit(err error) { os.Exit(exitCode(err)) }
