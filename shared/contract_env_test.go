@@ -65,10 +65,12 @@ func TestMeaning9EveryCommand(t *testing.T) {
 		vars := environment(t, bash)
 		for name, want := range map[string]string{
 			"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "MANPAGER": "cat", "SYSTEMD_PAGER": "cat",
-			"EDITOR": "false", "VISUAL": "false", "GIT_EDITOR": "false",
 			"GIT_TERMINAL_PROMPT": "0", "DEBIAN_FRONTEND": "noninteractive", "PYTHONUNBUFFERED": "1",
 		} {
 			assert.Equal(t, want, vars[name], name)
+		}
+		for _, name := range []string{"EDITOR", "VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR"} {
+			assert.Contains(t, vars[name], "no editor here", name)
 		}
 		for name, want := range map[string]string{"": "", "GIT_ASKPASS=/a": "/a"} {
 			bash := launchWith(t, shared.LaunchConfig{Env: []string{"GPG_TTY=/dev/pts/0", cmp.Or(name, "A=")}, DropEnv: []string{"SSH_*"}})

@@ -31,13 +31,17 @@ type Config struct {
 	Start    func(process.Spec) (*process.Group, error) // nil: real processes; tests inject failures here
 }
 
+// noEditor says what to do instead, and fails. Programs append the file's name, and
+// give all of it to a shell or split it as a shell would.
+const noEditor = `sh -c 'echo "no editor here: use -m, --no-edit or GIT_EDITOR=true, GIT_SEQUENCE_EDITOR=COMMAND for git rebase -i, or edit the file and name it (git commit -F FILE, crontab FILE)" >&2; exit 1'`
+
 // quiet keeps tools from waiting for a person: no pager, no editor, no prompt.
 // Without PYTHONUNBUFFERED, Python buffers its output if stdout is not a terminal,
 // and a server's "listening" would never come.
 var quiet = []string{
 	"TERM=dumb",
 	"PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat", "SYSTEMD_PAGER=cat", "AWS_PAGER=", "DELTA_PAGER=cat", "BAT_PAGER=cat",
-	"EDITOR=false", "VISUAL=false", "GIT_EDITOR=false", "GIT_SEQUENCE_EDITOR=false",
+	"EDITOR=" + noEditor, "VISUAL=" + noEditor, "GIT_EDITOR=" + noEditor, "GIT_SEQUENCE_EDITOR=" + noEditor,
 	"GIT_TERMINAL_PROMPT=0", "GCM_INTERACTIVE=never", "SSH_ASKPASS_REQUIRE=never",
 	"DEBIAN_FRONTEND=noninteractive", "PIP_NO_INPUT=1", "PYTHONUNBUFFERED=1",
 }
