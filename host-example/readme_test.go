@@ -14,7 +14,7 @@ import (
 
 var (
 	consoleBlock = regexp.MustCompile("(?s)```console\n(.*?)```")
-	varying      = regexp.MustCompile(`\bjob \d+(: \d+)?|-g \d+|-- -\d+|"PID": \d+|(?m:^\d{3,} )|(bash-plugin|session)-\d+|\b\d+(\.\d+)?m?s\b`) // pids, names, times
+	varying      = regexp.MustCompile(`\bjob \d+(: \d+)?|-g \d+|-- -\d+|"PID": \d+|(?m:^\d{3,} )|(bash-plugin|session)-[\d-]+|\b\d+(\.\d+)?m?s\b`) // pids, names, times
 	columns      = regexp.MustCompile(` +`)
 )
 

@@ -28,6 +28,7 @@ type LaunchConfig struct {
 	LogDir             string        // where output logs go; "": a private folder of the user below os.TempDir
 	MaxLogBytes        int64         // of one stream's log; 0: 256 MiB
 	MaxSessionLogBytes int64         // of all logs of this Client that are not removed; 0: 2 GiB
+	MaxUserLogBytes    int64         // of the logs of all sessions of this user in LogDir together; 0: 4 GiB; the oldest ended session's logs go first
 	LogRetention       time.Duration // how long logs outlive the Client; 0: 24 h; negative: they go at Close, those of a plugin that crashes at once
 
 	Logger       hclog.Logger  // gets the plugin's log; nil: none
@@ -50,6 +51,8 @@ func (cfg *LaunchConfig) complete() error {
 		return invalid("MaxLogBytes", "the limit of a log is %d bytes: use 0 for the default, or a positive number", cfg.MaxLogBytes)
 	case cfg.MaxSessionLogBytes < 0:
 		return invalid("MaxSessionLogBytes", "the limit of all logs is %d bytes: use 0 for the default, or a positive number", cfg.MaxSessionLogBytes)
+	case cfg.MaxUserLogBytes < 0:
+		return invalid("MaxUserLogBytes", "the limit of all sessions' logs is %d bytes: use 0 for the default, or a positive number", cfg.MaxUserLogBytes)
 	case cfg.StartTimeout < 0:
 		return invalid("StartTimeout", "the start timeout is %v: use 0 for %v, or a positive duration", cfg.StartTimeout, DefaultStartTimeout)
 	}
@@ -117,6 +120,7 @@ func (cfg *LaunchConfig) args() []string {
 		"-log-dir=" + cfg.LogDir,
 		fmt.Sprintf("-max-log-bytes=%d", cfg.MaxLogBytes),
 		fmt.Sprintf("-max-session-log-bytes=%d", cfg.MaxSessionLogBytes),
+		fmt.Sprintf("-max-user-log-bytes=%d", cfg.MaxUserLogBytes),
 		"-log-retention=" + cfg.LogRetention.String(),
 	}
 }

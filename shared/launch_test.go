@@ -149,6 +149,7 @@ func TestLaunchRefusesABadConfiguration(t *testing.T) {
 		"short checksum":         {config(shared.LaunchConfig{SHA256: []byte("abc")}), "SHA256", []string{"32"}},
 		"negative log size":      {config(shared.LaunchConfig{MaxLogBytes: -1}), "MaxLogBytes", []string{"-1", "0"}},
 		"negative logs' size":    {config(shared.LaunchConfig{MaxSessionLogBytes: -1}), "MaxSessionLogBytes", []string{"-1", "0"}},
+		"negative user's logs":   {config(shared.LaunchConfig{MaxUserLogBytes: -1}), "MaxUserLogBytes", []string{"-1", "0"}},
 		"negative start timeout": {config(shared.LaunchConfig{StartTimeout: -1}), "StartTimeout", []string{"-1ns"}},
 		"env without =":          {config(shared.LaunchConfig{Env: []string{"A"}}), "Env", []string{`"A"`, "KEY=VALUE"}},
 		"env with a NUL":         {config(shared.LaunchConfig{Env: []string{"A=\x00"}}), "Env", []string{"NUL"}},

@@ -136,7 +136,7 @@ func (b *bench) launch() (*shared.Client, error) { return b.launchWith(manyBytes
 
 func (b *bench) launchWith(maxLogBytes int64) (*shared.Client, error) {
 	return shared.Launch(b.ctx, shared.LaunchConfig{Path: b.path, Dir: b.dir, LogDir: filepath.Join(b.dir, "logs"), LogRetention: -1,
-		MaxLogBytes: maxLogBytes, MaxSessionLogBytes: 64 << 30})
+		MaxLogBytes: maxLogBytes, MaxSessionLogBytes: 64 << 30, MaxUserLogBytes: 64 << 30})
 }
 
 func cpuModel() string {

@@ -16,6 +16,7 @@ import (
 const (
 	DefaultMaxLogBytes     = 256 << 20
 	DefaultMaxSessionBytes = 2 << 30
+	DefaultMaxUserBytes    = 4 << 30
 	DefaultRetention       = 24 * time.Hour
 )
 
@@ -24,6 +25,7 @@ type LogsConfig struct {
 	Dir             string        // holds the sessions' folders; "": a private folder for the user below os.TempDir
 	MaxBytes        int64         // of one log; 0: DefaultMaxLogBytes
 	MaxSessionBytes int64         // of all logs of the session; 0: DefaultMaxSessionBytes
+	MaxUserBytes    int64         // of all logs of this user in Dir; 0: DefaultMaxUserBytes
 	Retention       time.Duration // how long logs are kept after their session; 0: DefaultRetention; negative: not at all
 }
 
@@ -35,6 +37,7 @@ type Logs struct {
 
 	mu     sync.Mutex // guards the fields below
 	left   int64      // bytes that the session may still write
+	room   int64      // bytes that it may write before it looks at the sessions of this user again
 	folder string
 	lock   *os.File // held while the session lives
 	closed bool
@@ -49,6 +52,7 @@ func NewLogs(cfg LogsConfig) *Logs {
 	}
 	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, DefaultMaxLogBytes)
 	cfg.MaxSessionBytes = cmp.Or(cfg.MaxSessionBytes, DefaultMaxSessionBytes)
+	cfg.MaxUserBytes = cmp.Or(cfg.MaxUserBytes, DefaultMaxUserBytes)
 	cfg.Retention = cmp.Or(cfg.Retention, DefaultRetention)
 	return &Logs{cfg: cfg, left: cfg.MaxSessionBytes, sizes: map[string]int64{}}
 }
@@ -94,7 +98,7 @@ func (l *Logs) open() error {
 	if err := checkDir(l.cfg.Dir); err != nil {
 		return err
 	}
-	folder, err := os.MkdirTemp(l.cfg.Dir, sessionPrefix)
+	folder, err := os.MkdirTemp(l.cfg.Dir, fmt.Sprintf("%s%d-", sessionPrefix, os.Getpid()))
 	if err != nil {
 		return err
 	}
@@ -146,9 +150,13 @@ func holdsNothing(folder string) bool {
 	return err == nil && len(entries) == 1 && entries[0].Name() == lockName
 }
 
+// roomParts divides MaxUserBytes: a session looks at the sessions of this user when it
+// has written one part more. So sessions that write at once exceed the bound by at most
+// one part each.
+const roomParts = 256
+
 // allow returns how many of n bytes a log of the given size may take, and the
-// reason if it may not take all. It subtracts these bytes from the session's
-// bound.
+// reason if it may not take all. It subtracts these bytes from the bounds.
 func (l *Logs) allow(size int64, n int) (allowed int, reason error) {
 	allowed = n
 	if left := l.cfg.MaxBytes - size; int64(allowed) > left {
@@ -163,7 +171,16 @@ func (l *Logs) allow(size int64, n int) (allowed int, reason error) {
 		allowed = int(l.left)
 		reason = fmt.Errorf("the logs of this session may hold %d bytes; logs that you remove count no more", l.cfg.MaxSessionBytes)
 	}
+	if l.room < int64(allowed) {
+		part := max(l.cfg.MaxUserBytes/roomParts, int64(allowed))
+		l.room = min(part, makeRoom(l.cfg.Dir, l.cfg.MaxUserBytes, part))
+	}
+	if l.room < int64(allowed) {
+		allowed = int(l.room)
+		reason = fmt.Errorf("all logs of this user in %s may hold %d bytes; logs that you remove count no more", l.cfg.Dir, l.cfg.MaxUserBytes)
+	}
 	l.left -= int64(allowed)
+	l.room -= int64(allowed)
 	return allowed, reason
 }
 

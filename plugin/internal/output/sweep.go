@@ -1,10 +1,12 @@
 package output
 
 import (
+	"cmp"
 	"io"
-	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -35,54 +37,84 @@ func lockSession(folder string, retention time.Duration) (*os.File, error) {
 
 // Sweep removes the folders below dir ("": the default folder) of sessions that ended
 // longer ago than their retention. It never removes the folder of a live session.
-func Sweep(dir string) {
-	if dir == "" {
-		dir = DefaultLogDir()
-	}
+func Sweep(dir string) { makeRoom(cmp.Or(dir, DefaultLogDir()), math.MaxInt64, 0) }
+
+// makeRoom does what Sweep does. If want more bytes in the logs of this user below dir
+// would make more than most, it also removes ended sessions, the oldest first. It
+// returns how many more bytes there may be then.
+func makeRoom(dir string, most, want int64) (free int64) {
 	if checkDir(dir) != nil {
-		return
+		return most
 	}
-	entries, _ := os.ReadDir(dir)
-	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), sessionPrefix) {
-			sweepSession(filepath.Join(dir, entry.Name()), time.Now())
+	sessions := findSessions(dir)
+	free = most
+	for _, s := range sessions {
+		free -= s.size
+	}
+	for _, full := range []bool{false, true} {
+		for _, s := range sessions {
+			if full && (free >= want || s.size == 0) {
+				continue
+			}
+			if s.remove(full) {
+				free += s.size
+			}
 		}
 	}
+	return max(0, free)
 }
 
-func sweepSession(folder string, now time.Time) {
-	info, err := os.Lstat(folder)
-	if err != nil || !info.IsDir() || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Getuid()) {
-		return
+// session is a session's folder.
+type session struct {
+	folder string
+	size   int64     // of its logs
+	last   time.Time // when the folder or a file in it was last written
+}
+
+// findSessions lists the sessions of this user below dir, the oldest first.
+func findSessions(dir string) []session {
+	var sessions []session
+	entries, _ := os.ReadDir(dir)
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || !info.IsDir() || !strings.HasPrefix(entry.Name(), sessionPrefix) || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Getuid()) {
+			continue
+		}
+		s := session{folder: filepath.Join(dir, entry.Name()), last: info.ModTime()}
+		files, _ := os.ReadDir(s.folder)
+		for _, file := range files {
+			info, err := file.Info()
+			if err != nil {
+				continue
+			}
+			if file.Name() != lockName {
+				s.size += info.Size()
+			}
+			if info.ModTime().After(s.last) {
+				s.last = info.ModTime()
+			}
+		}
+		sessions = append(sessions, s)
 	}
-	lock, err := os.OpenFile(filepath.Join(folder, lockName), os.O_RDWR|syscall.O_NOFOLLOW, 0)
+	slices.SortFunc(sessions, func(a, b session) int { return a.last.Compare(b.last) })
+	return sessions
+}
+
+// remove removes an ended session if its retention is over, or anyway. It returns
+// whether it has.
+func (s session) remove(anyway bool) bool {
+	lock, err := os.OpenFile(filepath.Join(s.folder, lockName), os.O_RDWR|syscall.O_NOFOLLOW, 0)
 	if err != nil { // a session that is just starting, or not a session's folder
-		return
+		return false
 	}
 	defer lock.Close()
 	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
-		return
+		return false
 	}
 	content, _ := io.ReadAll(io.LimitReader(lock, 64))
 	retention, err := time.ParseDuration(strings.TrimSpace(string(content)))
 	if err != nil {
 		retention = DefaultRetention
 	}
-	if now.Sub(lastChange(folder)) > retention {
-		os.RemoveAll(folder)
-	}
-}
-
-// lastChange returns when folder or a file in it was last written.
-func lastChange(folder string) time.Time {
-	var last time.Time
-	_ = filepath.WalkDir(folder, func(_ string, entry fs.DirEntry, err error) error {
-		if err == nil {
-			if info, err := entry.Info(); err == nil && info.ModTime().After(last) {
-				last = info.ModTime()
-			}
-		}
-		return nil
-	})
-	return last
+	return (anyway || time.Since(s.last) > retention) && os.RemoveAll(s.folder) == nil
 }

@@ -53,6 +53,7 @@ func flagSet(f *flags) *flag.FlagSet {
 	set.StringVar(&f.logs.Dir, "log-dir", "", "folder for the logs of long output (default "+output.DefaultLogDir()+")")
 	set.Int64Var(&f.logs.MaxBytes, "max-log-bytes", 0, fmt.Sprintf("largest log of one stream (default %d)", output.DefaultMaxLogBytes))
 	set.Int64Var(&f.logs.MaxSessionBytes, "max-session-log-bytes", 0, fmt.Sprintf("largest sum of the logs of one session (default %d)", int64(output.DefaultMaxSessionBytes)))
+	set.Int64Var(&f.logs.MaxUserBytes, "max-user-log-bytes", 0, fmt.Sprintf("largest sum of the logs of all sessions of this user; the oldest ended sessions' logs are removed (default %d)", int64(output.DefaultMaxUserBytes)))
 	set.DurationVar(&f.logs.Retention, "log-retention", 0, fmt.Sprintf("how long logs are kept after the session; negative: they are removed at its end (default %v)", output.DefaultRetention))
 	set.StringVar(&f.logLevel, "log-level", "", "trace, debug, info, warn, error or off (default $BASH_PLUGIN_LOG_LEVEL, else info)")
 	set.BoolVar(&f.debug, "debug", false, "serve until stopped, for use with a debugger, and print how a host connects")
@@ -74,8 +75,8 @@ func parseFlags(args []string) (*flags, error) {
 	if set.NArg() > 0 {
 		return nil, fmt.Errorf("unexpected argument %q; -help lists the flags", set.Arg(0))
 	}
-	if f.logs.MaxBytes < 0 || f.logs.MaxSessionBytes < 0 {
-		return nil, fmt.Errorf("-max-log-bytes and -max-session-log-bytes must not be negative; 0 is the default")
+	if f.logs.MaxBytes < 0 || f.logs.MaxSessionBytes < 0 || f.logs.MaxUserBytes < 0 {
+		return nil, fmt.Errorf("-max-log-bytes, -max-session-log-bytes and -max-user-log-bytes must not be negative; 0 is the default")
 	}
 	if f.logs.Dir != "" {
 		if f.logs.Dir, err = filepath.Abs(f.logs.Dir); err != nil {
