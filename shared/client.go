@@ -32,23 +32,30 @@ type client struct {
 	next    atomic.Uint64 // number of the last call
 	stopped func() bool   // reports whether the plugin's process is stopped; nil: unknown
 	dir     string        // where commands run; "": in the plugin's directory
+	logs    atomic.Value  // where the plugin's commands have their logs, a string; none: unknown
 	held    bool          // the plugin may be under a debugger: an answer may take any time
 }
 
 var _ Bash = (*client)(nil)
 
 func newClient(broker *plugin.MuxBroker, conn *rpc.Client) *client {
-	lifeline := broker.NextId()
-	conn.Go("Plugin.Open", lifeline, new(nothing), nil) // sent before any other call
-	go holdLifeline(broker, lifeline)
-	return &client{broker: broker, conn: conn}
+	c := &client{broker: broker, conn: conn}
+	lifeline, logs := broker.NextId(), new(string)
+	opened := conn.Go("Plugin.Open", lifeline, logs, nil) // sent before any other call
+	go func() {
+		if call := <-opened.Done; call.Error == nil {
+			c.logs.Store(*logs)
+		}
+	}()
+	go c.holdLifeline(lifeline)
+	return c
 }
 
 // holdLifeline holds a stream for as long as this host lives, so that the plugin
 // sees its end.
-func holdLifeline(broker *plugin.MuxBroker, id uint32) {
+func (c *client) holdLifeline(id uint32) {
 	for range 2 { // the broker gives up after 5 s, for which this process may have been stopped
-		if line, err := broker.Accept(id); err == nil {
+		if line, err := c.broker.Accept(id); err == nil {
 			_, _ = io.Copy(io.Discard, line) // until the connection ends
 			line.Close()
 			return

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -37,6 +38,13 @@ func TestACrashAndWhatFollows(t *testing.T) {
 		done := await(t, running)
 		assert.Nil(t, done.result)
 		requireCode(t, done.err, shared.ErrCrashed)
+		for _, text := range []string{"its command may have run", "the next call starts a fresh plugin", filepath.Dir(filepath.Dir(path))} {
+			assert.Contains(t, done.err.Error(), text)
+		}
+		_, pattern, _ := strings.Cut(done.err.Error(), "what was logged is in ")
+		logs, err := filepath.Glob(filepath.Join(pattern, "*.log"))
+		require.NoError(t, err)
+		assert.Contains(t, logs, path)
 		done = await(t, waiting)
 		requireErrorIsOneOf(t, done.err, shared.ErrCrashed, shared.ErrNotFound)
 	})
@@ -66,6 +74,31 @@ func TestACrashAndWhatFollows(t *testing.T) {
 	t.Run("the list is empty", func(t *testing.T) {
 		assert.Empty(t, check(t, bash, shared.CheckRequest{PID: shared.AllJobs}).Jobs)
 	})
+}
+
+// A plugin that crashes by itself leaves the reason beside its logs.
+func TestThePluginsLastWordsAreKept(t *testing.T) {
+	t.Parallel()
+	for name, retention := range map[string]time.Duration{"kept": 0, "not with a negative retention": -1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bash := launchWith(t, shared.LaunchConfig{LogRetention: retention})
+			ready := filepath.Join(t.TempDir(), "ready")
+			running := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: "echo >" + ready + "; " + forever})
+			awaitFile(t, ready)
+			require.NoError(t, syscall.Kill(bash.PluginPID(), syscall.SIGABRT))
+			done := await(t, running)
+			requireCode(t, done.err, shared.ErrCrashed)
+			_, pattern, says := strings.Cut(done.err.Error(), "what was logged is in ")
+			require.Equal(t, retention == 0, says)
+			if says {
+				var files []string
+				eventually(t, "the file", func() bool { files, _ = filepath.Glob(filepath.Join(pattern, "crash.txt")); return len(files) == 1 })
+				eventually(t, "its text", func() bool { return strings.Contains(readFile(t, files[0]), "goroutine ") })
+				assert.Contains(t, readFile(t, files[0]), "SIGABRT")
+			}
+		})
+	}
 }
 
 func TestJobsKilledAllAtOnceDidNotCrash(t *testing.T) {

@@ -16,6 +16,9 @@
 //	defer bash.Close()
 //	result, err := bash.Execute(ctx, shared.ExecuteRequest{Command: "make test"})
 //
+// A host that ships as one binary calls program.Run of bashplugin/plugin/program at
+// the top of main, and is its own plugin.
+//
 // A host that uses hashicorp/go-plugin for other plugins too passes Handshake
 // and Plugins to plugin.NewClient, dispenses PluginName and gets a Bash.
 //

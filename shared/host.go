@@ -108,7 +108,7 @@ func (c *Client) do(ctx context.Context, pid int, call func(Bash) (*Result, erro
 		if errors.Is(err, ErrClosed) {
 			err = crashed(errors.New("it is being ended, and not by this Client"))
 		}
-		return nil, err
+		return nil, l.lost(err)
 	}
 	return nil, c.jobs.explain(l.pid, pid, err)
 }

@@ -78,6 +78,18 @@ func (l *link) kill() {
 	l.hangUp()
 }
 
+// lost adds to the ErrCrashed of a call under way what that means for its command.
+func (l *link) lost(err error) error {
+	if l.instance == nil {
+		return err
+	}
+	text := err.Error() + "; its command may have run, and is ended if it still runs; the next call starts a fresh plugin"
+	if logs, _ := l.bash.logs.Load().(string); logs != "" {
+		text += "; what was logged is in " + logs
+	}
+	return &Error{Code: CodeCrashed, Message: text}
+}
+
 // Bounds of Close: less than 5 s in all.
 const (
 	closePatience = 2 * time.Second         // for the plugin to end its commands

@@ -35,6 +35,10 @@ type Plugin struct {
 	// whatever reason.
 	Disconnected func()
 
+	// Logs says where the logs of the commands are, for the error of a call under way
+	// when the plugin crashes; "": nowhere.
+	Logs string
+
 	// Log, if not nil, is the plugin's log: Serve sends it to the host as
 	// go-plugin's synced stderr, to one connection at a time.
 	Log io.Reader
@@ -44,7 +48,7 @@ var _ plugin.Plugin = (*Plugin)(nil)
 
 // Server is called by go-plugin in the plugin's process.
 func (p *Plugin) Server(broker *plugin.MuxBroker) (any, error) {
-	return newServer(p.Impl, broker, p.Disconnected), nil
+	return &server{impl: p.Impl, broker: broker, disconnected: p.Disconnected, logs: p.Logs}, nil
 }
 
 // Client is called by go-plugin in the host's process. It returns a Bash.

@@ -17,15 +17,14 @@ type server struct {
 	impl         Bash
 	broker       *plugin.MuxBroker
 	disconnected func()
+	logs         string
 	calls        calls
 }
 
-func newServer(impl Bash, broker *plugin.MuxBroker, disconnected func()) *server {
-	return &server{impl: impl, broker: broker, disconnected: disconnected}
-}
-
-// Open takes the lifeline, a stream that ends with the host.
-func (s *server) Open(lifeline uint32, _ *nothing) error {
+// Open takes the lifeline, a stream that ends with the host. It returns where the logs
+// are.
+func (s *server) Open(lifeline uint32, logs *string) error {
+	*logs = s.logs
 	go func() {
 		conn, err := s.broker.Dial(lifeline)
 		if err != nil {

@@ -140,9 +140,9 @@ func TestACancelReachesTheImplementation(t *testing.T) {
 }
 
 func TestACancelThatArrivesFirstIsKept(t *testing.T) {
-	s := newServer(scripted{execute: func(ctx context.Context, _ ExecuteRequest) (*Result, error) {
+	s := &server{impl: scripted{execute: func(ctx context.Context, _ ExecuteRequest) (*Result, error) {
 		return &Result{PID: 1}, ctx.Err()
-	}}, nil, nil)
+	}}}
 	require.NoError(t, s.Cancel(42, nil))
 	var r reply
 	require.NoError(t, s.Execute(executeArgs{Call: 42}, &r))

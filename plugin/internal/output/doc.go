@@ -24,5 +24,6 @@
 // overwritten later.
 //
 // Logs is the folder with a session's logs and the bounds that they share; Sweep
-// removes the folders of sessions that are long over.
+// removes the folders of sessions that are long over. If all sessions of the user
+// together reach their bound, ended sessions go sooner.
 package output

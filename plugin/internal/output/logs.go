@@ -26,6 +26,7 @@ type LogsConfig struct {
 	MaxBytes        int64         // of one log; 0: DefaultMaxLogBytes
 	MaxSessionBytes int64         // of all logs of the session; 0: DefaultMaxSessionBytes
 	MaxUserBytes    int64         // of all logs of this user in Dir; 0: DefaultMaxUserBytes
+	PID             int           // of the plugin, with which the folder's name begins; 0: of this process
 	Retention       time.Duration // how long logs are kept after their session; 0: DefaultRetention; negative: not at all
 }
 
@@ -50,6 +51,7 @@ func NewLogs(cfg LogsConfig) *Logs {
 	if abs, err := filepath.Abs(cfg.Dir); err == nil { // a Result's reader may have another working directory
 		cfg.Dir = abs
 	}
+	cfg.PID = cmp.Or(cfg.PID, os.Getpid())
 	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, DefaultMaxLogBytes)
 	cfg.MaxSessionBytes = cmp.Or(cfg.MaxSessionBytes, DefaultMaxSessionBytes)
 	cfg.MaxUserBytes = cmp.Or(cfg.MaxUserBytes, DefaultMaxUserBytes)
@@ -61,6 +63,26 @@ func NewLogs(cfg LogsConfig) *Logs {
 func DefaultLogDir() string {
 	dir, _ := filepath.Abs(filepath.Join(os.TempDir(), fmt.Sprintf("bash-plugin-%d", os.Getuid())))
 	return dir
+}
+
+// Pattern matches the folders of this process's logs and of what KeepCrash keeps; "":
+// nothing is kept.
+func (cfg LogsConfig) Pattern() string {
+	if cfg.Retention < 0 {
+		return ""
+	}
+	return filepath.Join(cmp.Or(cfg.Dir, DefaultLogDir()), fmt.Sprintf("%s%d-*", sessionPrefix, os.Getpid()))
+}
+
+// KeepCrash keeps what a plugin has said as it crashed, in a folder that is swept like
+// that of a session.
+func KeepCrash(dir string, plugin int, text []byte) {
+	l := NewLogs(LogsConfig{Dir: dir, PID: plugin})
+	defer l.Close()
+	if file, err := l.create("crash.txt"); err == nil {
+		_, _ = file.Write(text)
+		file.Close()
+	}
 }
 
 // create makes a new, empty log. It never opens an existing file or follows a link.
@@ -98,7 +120,7 @@ func (l *Logs) open() error {
 	if err := checkDir(l.cfg.Dir); err != nil {
 		return err
 	}
-	folder, err := os.MkdirTemp(l.cfg.Dir, fmt.Sprintf("%s%d-", sessionPrefix, os.Getpid()))
+	folder, err := os.MkdirTemp(l.cfg.Dir, fmt.Sprintf("%s%d-", sessionPrefix, l.cfg.PID))
 	if err != nil {
 		return err
 	}

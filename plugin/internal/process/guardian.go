@@ -19,7 +19,9 @@ const GuardianName = "bash-guardian"
 type Duties struct {
 	Host   int      // pid of the host; if the plugin outlives it, the guardian ends the plugin. 0: none
 	Remove []string // folders and files to remove once every process has ended
-	Logs   string   // folder to remove expired logs from, after that; "": none
+	Logs   string   // folder of logs
+	Sweep  bool     // remove expired logs from there, after that
+	Crash  string   // file with what the plugin said as it crashed, empty if it did not
 }
 
 // orders is the first line that the guardian reads.

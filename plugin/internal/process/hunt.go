@@ -21,8 +21,9 @@ const hostPatience = 1 * time.Second
 func IsGuardian() bool { return os.Args[0] == GuardianName }
 
 // RunGuardian is the guardian's main function. It returns when the plugin and every
-// process that it started are gone. It calls sweep with Duties.Logs.
-func RunGuardian(sweep func(logs string)) error {
+// process that it started are gone. If the plugin crashed and logs are kept, it calls
+// keep with Duties.Logs, the plugin's pid and its last words.
+func RunGuardian(keep func(logs string, plugin int, crash []byte), sweep func(logs string)) error {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGQUIT)
 	lines := bufio.NewScanner(os.NewFile(3, "plugin"))
 	lines.Buffer(nil, 1<<20)
@@ -35,10 +36,13 @@ func RunGuardian(sweep func(logs string)) error {
 	children := readChildren(lines) // returns when the plugin has ended
 	h := hunt{&o, children, map[pluginID]bool{o.ID: true}, time.Now().Add(huntPatience)}
 	h.endAll()
+	if crash, _ := os.ReadFile(o.Crash); len(crash) > 0 && !o.Sweep {
+		keep(o.Logs, o.Plugin, crash)
+	}
 	for _, path := range o.Remove {
 		_ = os.RemoveAll(path)
 	}
-	if o.Logs != "" {
+	if o.Sweep {
 		sweep(o.Logs)
 	}
 	return nil

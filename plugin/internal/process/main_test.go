@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	runtime.LockOSThread() // as in the plugin's main: only orphans are the main thread's children
 	switch {
 	case process.IsGuardian():
-		if process.RunGuardian(nil) != nil {
+		if process.RunGuardian(nil, nil) != nil {
 			os.Exit(1)
 		}
 	case os.Getenv(doomedEnv) != "":

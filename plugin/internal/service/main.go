@@ -22,7 +22,7 @@ func IsPlugin() bool {
 func Main() {
 	runtime.LockOSThread() // the kernel gives orphans to the main thread, so commands start on other threads
 	if process.IsGuardian() {
-		exit(process.RunGuardian(output.Sweep))
+		exit(process.RunGuardian(output.KeepCrash, output.Sweep))
 	}
 	flags, err := parseFlags(os.Args[1:])
 	if err != nil {

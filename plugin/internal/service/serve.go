@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -52,6 +54,7 @@ func serve(f *flags) error {
 	err := shared.Serve(&shared.Plugin{
 		Impl:         s.executor,
 		Disconnected: sync.OnceFunc(func() { close(s.hostGone) }),
+		Logs:         f.logs.Pattern(),
 		Log:          lines,
 	})
 	if err != nil {
@@ -82,9 +85,12 @@ func (s *service) open(f *flags, host int) error {
 	if err := os.Setenv(plugin.EnvUnixSocketDir, s.folder); err != nil {
 		return err
 	}
-	duties := process.Duties{Host: host, Remove: []string{s.folder}}
-	if f.logs.Retention < 0 { // the guardian removes the logs even if this process is killed
-		duties.Logs = cmp.Or(f.logs.Dir, output.DefaultLogDir())
+	duties := process.Duties{
+		Host:   host,
+		Remove: []string{s.folder},
+		Logs:   cmp.Or(f.logs.Dir, output.DefaultLogDir()),
+		Sweep:  f.logs.Retention < 0, // even if this process is killed
+		Crash:  filepath.Join(s.folder, "crash"),
 	}
 	guardian, err := process.StartGuardian(duties)
 	if err != nil {
@@ -92,6 +98,10 @@ func (s *service) open(f *flags, host int) error {
 	}
 	if err := os.Mkdir(s.folder, 0o700); err != nil { // only once there is a guardian to remove it
 		return fmt.Errorf("cannot make a folder for the socket: %w", err)
+	}
+	if crash, err := os.Create(duties.Crash); err == nil {
+		_ = debug.SetCrashOutput(crash, debug.CrashOptions{}) // stderr has no reader
+		crash.Close()
 	}
 	s.executor, err = executor.New(executor.Config{
 		Dir:      f.dir,
