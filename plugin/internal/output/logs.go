@@ -78,11 +78,11 @@ func (cfg LogsConfig) Pattern() string {
 // that of a session.
 func KeepCrash(dir string, plugin int, text []byte) {
 	l := NewLogs(LogsConfig{Dir: dir, PID: plugin})
-	defer l.Close()
 	if file, err := l.create("crash.txt"); err == nil {
 		_, _ = file.Write(text)
 		file.Close()
 	}
+	_ = l.Close()
 }
 
 // create makes a new, empty log. It never opens an existing file or follows a link.
