@@ -175,7 +175,7 @@ func holdsNothing(folder string) bool {
 // roomParts divides MaxUserBytes: a session looks at the sessions of this user when it
 // has written one part more. So sessions that write at once exceed the bound by at most
 // one part each.
-const roomParts = 256
+const roomParts = 64
 
 // allow returns how many of n bytes a log of the given size may take, and the
 // reason if it may not take all. It subtracts these bytes from the bounds.
