@@ -26,6 +26,9 @@ type Bash interface {
 	// StatusKilled, CauseCancel and the output so far, and a nil error; PID is 0
 	// if ctx had ended before the start. Once Execute has returned, ctx no longer
 	// affects the job.
+	//
+	// When ctx ends with the cause ErrLetRun (context.WithTimeoutCause), the
+	// command goes on as a job instead, until the timeout of a mode that kills.
 	Execute(ctx context.Context, req ExecuteRequest) (*Result, error)
 
 	// Check reports on a job: its state and the output that no earlier Result

@@ -3,6 +3,7 @@ package shared
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"math"
 	"net/rpc"
@@ -165,7 +166,8 @@ func (c *client) await(ctx context.Context, done <-chan struct{}, number uint64,
 		case <-done:
 			return nil
 		case <-over:
-			go func() { _ = c.conn.Call("Plugin.Cancel", number, new(nothing)) }()
+			args := cancelArgs{number, errors.Is(context.Cause(ctx), ErrLetRun)}
+			go func() { _ = c.conn.Call("Plugin.Cancel", args, new(nothing)) }()
 			timer := time.NewTimer(min(most.cancel, longest) + cancelPatience)
 			defer timer.Stop()
 			over, patience = nil, timer.C

@@ -166,3 +166,36 @@ func TestCancellationOfAPluginThatDoesNotAnswer(t *testing.T) {
 	assert.Equal(t, "alive\n", run(t, bash, "echo alive").Stdout.Content)
 	assert.Equal(t, plugin, bash.PluginPID())
 }
+
+// A caller that waits no longer leaves the command running, as a job that keeps the
+// timeout of a mode that kills.
+func TestErrLetRunLeavesTheCommandRunning(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	for _, mode := range shared.Modes() {
+		if !mode.Waits() {
+			continue
+		}
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			ready := filepath.Join(t.TempDir(), "ready")
+			running := startExecute(ctx, bash, shared.ExecuteRequest{Command: "echo so far; echo >" + ready + "; exec " + forever, Mode: mode, Timeout: 3 * time.Second})
+			awaitFile(t, ready)
+			cancel(shared.ErrLetRun)
+			done := await(t, running)
+			require.NoError(t, done.err)
+			assert.Equal(t, shared.StatusRunning, done.result.Status)
+			r, err := bash.Check(t.Context(), shared.CheckRequest{PID: done.result.PID, All: true})
+			require.NoError(t, err)
+			assert.Equal(t, "so far\n", r.Stdout.Content)
+			if mode != shared.ModeDetach {
+				r, err = bash.Check(t.Context(), shared.CheckRequest{PID: done.result.PID, Wait: hang})
+				require.NoError(t, err)
+				assert.Equal(t, shared.CauseTimeout, r.Cause)
+			}
+			kill(t, bash, done.result.PID)
+		})
+	}
+}

@@ -1,5 +1,7 @@
 package shared
 
+import "errors"
+
 // Code is the kind of an Error, stable across versions and processes.
 type Code string
 
@@ -35,6 +37,10 @@ func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Code == e.Code
 }
+
+// ErrLetRun is the cause of a context whose end makes Execute return and leaves
+// the command running, as a job.
+var ErrLetRun = errors.New("the caller waits no longer: the command goes on")
 
 // Sentinels for errors.Is, one for each code.
 var (

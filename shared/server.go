@@ -64,7 +64,7 @@ func (s *server) Execute(args executeArgs, r *reply) error {
 		}
 	}
 	if args.Over {
-		s.calls.cancel(args.Call)
+		s.calls.cancel(args.Call, nil)
 	}
 	err := s.serve(args.Call, r, func(ctx context.Context) (*Result, error) {
 		return s.impl.Execute(ctx, req)
@@ -90,8 +90,12 @@ func (s *server) Kill(args killArgs, r *reply) error {
 }
 
 // Cancel ends the context of a call, even of one that arrives later.
-func (s *server) Cancel(call uint64, _ *nothing) error {
-	s.calls.cancel(call)
+func (s *server) Cancel(args cancelArgs, _ *nothing) error {
+	var cause error
+	if args.LetRun {
+		cause = ErrLetRun
+	}
+	s.calls.cancel(args.Call, cause)
 	return nil
 }
 
@@ -125,7 +129,7 @@ func (s *server) serve(call uint64, r *reply, f func(context.Context) (*Result, 
 // safe for concurrent use.
 type calls struct {
 	mu      sync.Mutex // guards the fields below
-	cancels map[uint64]context.CancelFunc
+	cancels map[uint64]context.CancelCauseFunc
 	early   []uint64 // calls cancelled before they came, or after they ended; the newest maxEarly
 	ended   bool
 }
@@ -134,29 +138,30 @@ const maxEarly = 1024
 
 // begin returns the context of a call, and a function to call at its end.
 func (c *calls) begin(call uint64) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cancels == nil {
-		c.cancels = make(map[uint64]context.CancelFunc)
+		c.cancels = make(map[uint64]context.CancelCauseFunc)
 	}
 	c.cancels[call] = cancel
 	if c.ended || slices.Contains(c.early, call) {
-		cancel()
+		cancel(nil)
 	}
 	return ctx, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.cancels, call)
-		cancel()
+		cancel(nil)
 	}
 }
 
-func (c *calls) cancel(call uint64) {
+// cancel ends the context of a call. A cause of nil is context.Canceled.
+func (c *calls) cancel(call uint64, cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if cancel := c.cancels[call]; cancel != nil {
-		cancel()
+		cancel(cause)
 		return
 	}
 	if c.early = append(c.early, call); len(c.early) > maxEarly {
@@ -169,6 +174,6 @@ func (c *calls) cancelAll() {
 	defer c.mu.Unlock()
 	c.ended = true
 	for _, cancel := range c.cancels {
-		cancel()
+		cancel(nil)
 	}
 }

@@ -32,6 +32,12 @@ type killArgs = struct {
 	Request KillRequest
 }
 
+// cancelArgs end a call. With LetRun its command goes on as a job.
+type cancelArgs = struct {
+	Call   uint64
+	LetRun bool
+}
+
 // reply carries a Result or an Error.
 type reply = struct {
 	Result *Result

@@ -143,7 +143,7 @@ func TestACancelThatArrivesFirstIsKept(t *testing.T) {
 	s := &server{impl: scripted{execute: func(ctx context.Context, _ ExecuteRequest) (*Result, error) {
 		return &Result{PID: 1}, ctx.Err()
 	}}}
-	require.NoError(t, s.Cancel(42, nil))
+	require.NoError(t, s.Cancel(cancelArgs{Call: 42}, nil))
 	var r reply
 	require.NoError(t, s.Execute(executeArgs{Call: 42}, &r))
 	require.NotNil(t, r.Err)
@@ -156,7 +156,7 @@ func TestACancelThatArrivesFirstIsKept(t *testing.T) {
 func TestStrayCancelsAreBounded(t *testing.T) {
 	var c calls
 	for call := range uint64(10 * maxEarly) {
-		c.cancel(call)
+		c.cancel(call, nil)
 	}
 	assert.LessOrEqual(t, len(c.early), maxEarly)
 }

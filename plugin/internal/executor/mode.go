@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"syscall"
 	"time"
 
@@ -37,6 +38,9 @@ func (e *Executor) attend(ctx context.Context, j *job.Job, req shared.ExecuteReq
 		select {
 		case <-j.Ended():
 		case <-ctx.Done():
+			if errors.Is(context.Cause(ctx), shared.ErrLetRun) {
+				return e.letRun(j, req)
+			}
 			e.stop(j, shared.CauseCancel)
 		case <-e.life.Done(): // Close ends the command
 			awaitOver(context.Background(), j)
@@ -72,6 +76,19 @@ func (e *Executor) detach(j *job.Job, limits shared.Limits) *shared.Result {
 	j.Keep()
 	e.jobs.add(j)
 	return j.Result(limits, job.View{})
+}
+
+// letRun is detach for a caller that waits no longer: a mode that kills keeps its
+// timeout.
+func (e *Executor) letRun(j *job.Job, req shared.ExecuteRequest) *shared.Result {
+	if j.HasEnded() {
+		<-j.Ended()
+		return e.finish(j, req.Limits)
+	}
+	if req.Mode != shared.ModeDetach {
+		e.limit(j, max(1, time.Until(j.Started.Add(req.Timeout))))
+	}
+	return e.detach(j, req.Limits)
 }
 
 // background is detach in ModeBackground: the first output is left for Check, even if
