@@ -25,7 +25,7 @@ func account(r *shared.Result, timeout time.Duration, manage string) string {
 	b.WriteString("exit code: " + exitCode(r))
 	b.WriteString(omissions(r))
 	if len(r.Leftover) > 0 {
-		b.WriteString("\n" + bracket("Still running in the background: "+leftover(r)+". "+manage, ""))
+		b.WriteString("\n" + bracket("Still running in the background: "+listed(r.Leftover)+". "+manage, ""))
 	}
 	return b.String()
 }
@@ -74,32 +74,52 @@ func exitCode(r *shared.Result) string {
 	return code
 }
 
-// leftover names the first processes that a command left running.
-func leftover(r *shared.Result) string {
-	return processes(r, 10, ", ", func(p shared.Process) string {
+// listed names the first of some processes.
+func listed(all []shared.Process) string {
+	return processes(all, 10, ", ", func(p shared.Process) string {
 		return fmt.Sprintf("%d (%s)", p.PID, shorten(oneLine(p.Command), maxQuoted))
 	})
 }
 
-// pids lists the pids of at most so many left-over processes.
-func pids(r *shared.Result, most int, separator string) string {
-	return processes(r, most, separator, func(p shared.Process) string { return strconv.Itoa(p.PID) })
+// endedToo says which processes a Kill ended besides bash; "" if there were none.
+func endedToo(r *shared.Result) string {
+	if len(r.Ended) == 0 {
+		return ""
+	}
+	return "It also ended " + listed(r.Ended) + "."
 }
 
-func processes(r *shared.Result, most int, separator string, name func(shared.Process) string) string {
+// pids lists the pids of at most so many left-over processes.
+func pids(r *shared.Result, most int, separator string) string {
+	return processes(r.Leftover, most, separator, func(p shared.Process) string { return strconv.Itoa(p.PID) })
+}
+
+func processes(all []shared.Process, most int, separator string, name func(shared.Process) string) string {
 	var names []string
-	for _, p := range r.Leftover[:min(most, len(r.Leftover))] {
+	for _, p := range all[:min(most, len(all))] {
 		names = append(names, name(p))
 	}
-	if more := len(r.Leftover) - most; more > 0 {
+	if more := len(all) - most; more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(names, separator)
 }
 
+// shown is the text of a stream, where a line that is still being written is marked.
+// If all of the output was no text, it says so.
+func shown(r *shared.Result, o shared.Output) string {
+	switch {
+	case o.Partial && o.Content != "" && !over(r):
+		return o.Content + "\n[the line above is not finished]\n"
+	case o.Dropped > 0 && o.TotalBytes == 0:
+		return "[" + count(int(o.Dropped), "byte") + " that are not text]\n"
+	}
+	return o.Content
+}
+
 // streams shows the streams that are not empty.
 func streams(r *shared.Result) string {
-	return section("stdout:", r.Stdout.Content) + section("stderr:", r.Stderr.Content)
+	return section("stdout:", shown(r, r.Stdout)) + section("stderr:", shown(r, r.Stderr))
 }
 
 // tails is streams, but the heading of a truncated stream says how much is shown.
@@ -110,7 +130,7 @@ func tails(r *shared.Result) string {
 		}
 		return name + ":"
 	}
-	return section(heading("stdout", r.Stdout), r.Stdout.Content) + section(heading("stderr", r.Stderr), r.Stderr.Content)
+	return section(heading("stdout", r.Stdout), shown(r, r.Stdout)) + section(heading("stderr", r.Stderr), shown(r, r.Stderr))
 }
 
 // amount says how much of a stream is shown.
@@ -135,6 +155,8 @@ func omission(name string, o shared.Output) string {
 		return ""
 	case o.LastLinePartial:
 		return fmt.Sprintf("\n[%s: Showing last %d of %d bytes, the end of a long line. %s]", name, o.OutputBytes, o.TotalBytes, fullOutput(o))
+	case o.StartsMidLine:
+		return fmt.Sprintf("\n[%s: Showing last %d of %d lines, of the first its end. %s]", name, o.OutputLines, o.TotalLines, fullOutput(o))
 	}
 	return fmt.Sprintf("\n[%s: Showing last %d of %d lines. %s]", name, o.OutputLines, o.TotalLines, fullOutput(o))
 }
@@ -165,4 +187,33 @@ func logs(r *shared.Result) []string {
 		}
 	}
 	return lines
+}
+
+// ends shows the first stream, which may be without its middle. The cut is at whole
+// lines, unless these are long. whole says that the Result is about the whole stream, so
+// that the size of the cut is known.
+func ends(r *shared.Result, whole bool) string {
+	o := r.Stdout
+	if !o.Truncated {
+		return shown(r, o)
+	}
+	head, where := o.Head, strings.TrimSuffix(fullOutput(o), ".")
+	if o.Path != "" && o.PathError == "" {
+		where = "all of it: " + o.Path
+	}
+	if i := strings.LastIndexByte(head, '\n') + 1; i > len(head)/2 {
+		head = head[:i]
+	}
+	if i := strings.IndexByte(o.Content, '\n') + 1; o.StartsMidLine && i < len(o.Content)/2 {
+		o.Content = o.Content[i:]
+	}
+	snip := "snip"
+	if whole {
+		left := max(0, int(o.TotalLines)-lineCount(head)-lineCount(o.Content))
+		snip += ": " + count(int(o.TotalBytes)-len(head)-len(o.Content), "byte") + ", " + count(left, "line")
+	}
+	if head != "" {
+		head = endLine(head)
+	}
+	return head + bracket(snip+"; "+where, "") + "\n" + shown(r, o)
 }

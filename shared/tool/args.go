@@ -25,7 +25,7 @@ type checked interface {
 	// check reports numbers out of bounds and arguments that exclude each other,
 	// in words for the model. given has the names of the arguments in the call that
 	// are not null.
-	check(given map[string]bool) error
+	check(opts Options, given map[string]bool) error
 }
 
 // integer is an integer in the sense of JSON Schema: 5, and also 5.0 and 5e0.
@@ -34,6 +34,7 @@ type integer int64
 // UnmarshalJSON implements json.Unmarshaler. A number beyond ±1<<53 becomes that
 // bound.
 func (n *integer) UnmarshalJSON(raw []byte) error {
+	raw = unquoted(raw)
 	f, err := strconv.ParseFloat(string(raw), 64)
 	switch {
 	case errors.Is(err, strconv.ErrSyntax): // not a number
@@ -46,10 +47,30 @@ func (n *integer) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// flag is a boolean.
+type flag bool
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (f *flag) UnmarshalJSON(raw []byte) error { return json.Unmarshal(unquoted(raw), (*bool)(f)) }
+
+// unquoted returns the number or boolean in a JSON string, as some models give them, and
+// any other value as it is.
+func unquoted(raw []byte) []byte {
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return raw
+	}
+	text = strings.ToLower(strings.TrimSpace(text))
+	if !json.Valid([]byte(text)) || strings.ContainsAny(text[:1], `"[{n`) {
+		return raw
+	}
+	return []byte(text)
+}
+
 // schemaFor returns the JSON Schema of a struct of arguments. Model APIs take no
 // conditions at the top level, so the schema does not say which arguments
 // exclude each other.
-func schemaFor[A any]() (*jsonschema.Schema, json.RawMessage) {
+func schemaFor[A any](opts Options) (*jsonschema.Schema, json.RawMessage) {
 	schema, err := jsonschema.For[A](nil)
 	if err != nil {
 		panic(err) // the struct has a field that cannot be an argument
@@ -57,6 +78,7 @@ func schemaFor[A any]() (*jsonschema.Schema, json.RawMessage) {
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[A]()) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		property := schema.Properties[name]
+		property.Description = opts.fill(property.Description)
 		if values, ok := field.Tag.Lookup("enum"); ok {
 			for value := range strings.SplitSeq(values, "|") {
 				property.Enum = append(property.Enum, value)
@@ -97,7 +119,7 @@ func accepted(property *jsonschema.Schema) string {
 
 // decode reads a call's arguments into a struct that has the schema. Its errors
 // are for the model: they say what is wrong, and what is allowed.
-func decode(raw []byte, schema *jsonschema.Schema, into any) error {
+func decode(raw []byte, schema *jsonschema.Schema, opts Options, into any) error {
 	if err := wellFormed(raw); err != nil {
 		return err
 	}
@@ -117,7 +139,7 @@ func decode(raw []byte, schema *jsonschema.Schema, into any) error {
 		return fmt.Errorf("%s must be %s, not %s", name, accepted(schema.Properties[name]), shorten(mismatch.Value, maxQuoted))
 	}
 	if c, ok := into.(checked); ok && err == nil {
-		return c.check(given)
+		return c.check(opts, given)
 	}
 	return err
 }
@@ -145,7 +167,7 @@ func wellFormed(raw []byte) error {
 }
 
 // members maps each name in a JSON object to whether its value is not null. It
-// refuses unknown names, and two kinds that encoding/json would accept: a name
+// refuses unknown names but description, which models give unasked, and two kinds that encoding/json would accept: a name
 // that is given twice, and a known name in capital letters.
 func members(object []byte, schema *jsonschema.Schema) (given map[string]bool, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(object))
@@ -160,8 +182,8 @@ func members(object []byte, schema *jsonschema.Schema) (given map[string]bool, e
 		property, known := schema.Properties[name]
 		_, twice := given[name]
 		switch {
-		case !known:
-			return nil, fmt.Errorf("there is no argument %s", quote(name))
+		case !known && name != "description":
+			return nil, fmt.Errorf("there is no argument %s%s", quote(name), likely(name, schema))
 		case twice:
 			return nil, fmt.Errorf("%s is given twice", name)
 		}
@@ -169,7 +191,7 @@ func members(object []byte, schema *jsonschema.Schema) (given map[string]bool, e
 		if err := decoder.Decode(&value); err != nil {
 			return nil, err
 		}
-		if value != nil && property.Enum != nil && !slices.Contains(property.Enum, value) {
+		if known && value != nil && property.Enum != nil && !slices.Contains(property.Enum, value) {
 			return nil, fmt.Errorf("%s must be %s", name, accepted(property))
 		}
 		given[name] = value != nil
@@ -177,13 +199,40 @@ func members(object []byte, schema *jsonschema.Schema) (given map[string]bool, e
 	return given, nil
 }
 
-// maxTimeout is the longest timeout that a model may give, in milliseconds: a
-// day.
-const maxTimeout = integer(24 * time.Hour / time.Millisecond)
+// likely asks whether an unknown name stands for one that the schema has.
+func likely(name string, schema *jsonschema.Schema) string {
+	for _, known := range schema.PropertyOrder {
+		if distance(name, known) <= len(known)/3 || strings.Contains(known, name) || strings.Contains(name, known) {
+			return ": did you mean " + known + "?"
+		}
+	}
+	return ""
+}
 
-// checkRun returns an error for a command or a timeout that cannot be used.
-func checkRun(command string, timeout integer) error {
-	return cmp.Or(checkCommand(command), checkRange("timeout", timeout, 0, maxTimeout))
+// distance is the number of bytes to insert, remove or replace between a and b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1) // distances of a's beginning from those of b
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := before
+			if a[i] != b[j] {
+				replaced++
+			}
+			before, row[j+1] = row[j+1], min(replaced, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// checkRun returns an error for a command or a timeout in milliseconds that cannot be
+// used.
+func checkRun(opts Options, command string, timeout integer) error {
+	return cmp.Or(checkCommand(command), checkTime(opts, "timeout", timeout, time.Millisecond))
 }
 
 func checkCommand(command string) error {
@@ -205,10 +254,19 @@ func checkRange(name string, n, from, to integer) error {
 	return nil
 }
 
-// milliseconds returns n milliseconds, or byDefault if n is 0.
-func milliseconds(n integer, byDefault time.Duration) time.Duration {
-	if n == 0 {
-		return byDefault
+// checkTime returns an error for a number of units that is longer than a call may ask for.
+func checkTime(opts Options, name string, n integer, unit time.Duration) error {
+	return checkRange(name, n, 0, integer(opts.MaxTimeout/unit))
+}
+
+func checkPattern(name, pattern string) error {
+	if _, err := regexp.Compile(pattern); err != nil || len(pattern) > shared.MaxPatternBytes {
+		return fmt.Errorf("%s is no regular expression of at most %d bytes, in Go's syntax: %w", name, shared.MaxPatternBytes, cmp.Or(err, errors.New("it is longer")))
 	}
-	return time.Duration(n) * time.Millisecond
+	return nil
+}
+
+// times returns n units, or byDefault if n is 0.
+func times(n integer, unit, byDefault time.Duration) time.Duration {
+	return cmp.Or(time.Duration(n)*unit, byDefault)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"time"
 
 	"bashplugin/shared"
 )
@@ -21,18 +22,18 @@ type checkPID struct {
 func newCheckPID(bash shared.Bash, opts Options) *Toolset {
 	d := checkPID{bash, opts}
 	return &Toolset{tools: []tool{
-		define("bash", checkPIDDescription, Hints{Destructive: true, OpenWorld: true}, d.call),
+		define(opts, "bash", checkPIDDescription, Hints{Destructive: true, OpenWorld: true}, d.call),
 	}}
 }
 
 type checkPIDArgs struct {
 	Command  string  `json:"command,omitempty" jsonschema:"The bash command to execute"`
-	Timeout  integer `json:"timeout,omitempty" jsonschema:"Timeout in ms before auto-backgrounding (default: 120000)"`
+	Timeout  integer `json:"timeout,omitempty" jsonschema:"Timeout in ms before auto-backgrounding (default: {timeout_ms})"`
 	CheckPID integer `json:"check_pid,omitempty" jsonschema:"Check on a backgrounded process, return new output"`
 	KillPID  integer `json:"kill_pid,omitempty" jsonschema:"Kill a backgrounded process, return final output"`
 }
 
-func (a checkPIDArgs) check(given map[string]bool) error {
+func (a checkPIDArgs) check(opts Options, given map[string]bool) error {
 	actions := 0
 	for _, name := range []string{"command", "check_pid", "kill_pid"} {
 		if given[name] {
@@ -45,7 +46,7 @@ func (a checkPIDArgs) check(given map[string]bool) error {
 	case actions > 1:
 		return errors.New("command, check_pid and kill_pid exclude each other: give one of them")
 	case given["command"]:
-		return checkRun(a.Command, a.Timeout)
+		return checkRun(opts, a.Command, a.Timeout)
 	case given["timeout"]:
 		return errors.New("timeout goes with command only: leave it out")
 	case given["check_pid"]:
@@ -66,13 +67,16 @@ func (d checkPID) call(ctx context.Context, args checkPIDArgs, live io.Writer) A
 
 func (d checkPID) run(ctx context.Context, args checkPIDArgs, live io.Writer) Answer {
 	req := d.opts.request(args.Command, live)
-	req.Timeout = milliseconds(args.Timeout, shared.DefaultTimeout)
+	req.Timeout = times(args.Timeout, time.Millisecond, d.opts.Timeout)
 	r, err := d.bash.Execute(ctx, req)
 	switch {
 	case err != nil:
 		return failed("no result", err)
 	case r.Status == shared.StatusRunning:
 		head := fmt.Sprintf("Command backgrounded after %s (pid %d).", seconds(req.Timeout), r.PID)
+		if letRun(ctx) {
+			head = fmt.Sprintf("Command backgrounded (pid %d). This call waits no longer; the command goes on.", r.PID)
+		}
 		lines := append(logs(r), "Use check_pid or kill_pid to manage.")
 		return Answer{Text: bracket(head, tails(r), lines...) + omissions(r), Result: r}
 	}
@@ -82,10 +86,10 @@ func (d checkPID) run(ctx context.Context, args checkPIDArgs, live io.Writer) An
 
 // look executes check_pid.
 func (d checkPID) look(ctx context.Context, pid int) Answer {
-	r, err := d.bash.Check(ctx, shared.CheckRequest{PID: pid})
+	r, err := d.bash.Check(ctx, shared.CheckRequest{PID: pid, Limits: d.opts.Limits})
 	if err == nil && over(r) {
 		// The last account has all the output, however often the model asks for it.
-		r, err = d.bash.Check(ctx, shared.CheckRequest{PID: pid, All: true})
+		r, err = d.bash.Check(ctx, shared.CheckRequest{PID: pid, All: true, Limits: d.opts.Limits})
 	}
 	switch {
 	case err != nil:
@@ -98,21 +102,21 @@ func (d checkPID) look(ctx context.Context, pid int) Answer {
 		return Answer{Text: bracket(head, fresh, logs(r)...) + omissions(r), Result: r}
 	}
 	head := fmt.Sprintf("Process %d exited with code %s.", pid, exitCode(r))
-	shown := tails(r)
+	output := tails(r)
 	if !over(r) {
-		shown = news(r)
+		output = news(r)
 	}
-	return Answer{Text: d.final(head, shown, r), IsError: r.Status != shared.StatusCompleted, Result: r}
+	return Answer{Text: d.final(head, output, r), IsError: r.Status != shared.StatusCompleted, Result: r}
 }
 
 // news shows the output since the last answer.
 func news(r *shared.Result) string {
-	return section("New output since last check ("+amount(r.Stdout)+"):", r.Stdout.Content) +
-		section("New stderr since last check ("+amount(r.Stderr)+"):", r.Stderr.Content)
+	return section("New output since last check ("+amount(r.Stdout)+"):", shown(r, r.Stdout)) +
+		section("New stderr since last check ("+amount(r.Stderr)+"):", shown(r, r.Stderr))
 }
 
 func (d checkPID) kill(ctx context.Context, pid int) Answer {
-	r, err := d.bash.Kill(ctx, shared.KillRequest{PID: pid})
+	r, err := d.bash.Kill(ctx, shared.KillRequest{PID: pid, Limits: d.opts.Limits})
 	if err != nil {
 		return d.failed("kill", pid, err)
 	}
@@ -127,20 +131,21 @@ func (d checkPID) kill(ctx context.Context, pid int) Answer {
 }
 
 // final is the text about a job whose bash has ended.
-func (checkPID) final(head, shown string, r *shared.Result) string {
-	if why := unasked(r); why != "" {
-		head += " " + why
+func (checkPID) final(head, output string, r *shared.Result) string {
+	for _, sentence := range []string{unasked(r), endedToo(r)} {
+		if sentence != "" {
+			head += " " + sentence
+		}
 	}
 	if len(r.Leftover) > 0 {
-		head += " Still running: " + leftover(r) + "."
+		head += " Still running: " + listed(r.Leftover) + "."
 	}
-	return bracket(head, shown, logs(r)...) + omissions(r)
+	return bracket(head, output, logs(r)...) + omissions(r)
 }
 
 func (checkPID) failed(what string, pid int, err error) Answer {
 	if errors.Is(err, shared.ErrNotFound) && !errors.Is(err, shared.ErrCrashed) {
-		text := fmt.Sprintf("no background process with pid %d: it was killed, or its command ended in time", pid)
-		return Answer{Text: text, IsError: true, Err: err}
+		return failed("no background process", err) // it lists the jobs
 	}
 	return failed(fmt.Sprintf("cannot %s process %d", what, pid), err)
 }

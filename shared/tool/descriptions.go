@@ -4,7 +4,27 @@ package tool
 
 const freshShell = "Each command has a shell of its own: the working directory and variables do not persist between calls."
 
-const checkPIDDescription = "Execute a bash command. Output truncated to last 2000 lines or 50KB; if truncated, full output saved to temp file. " +
+const nativeDescription = "Run a command with bash. stdout and stderr come as one, in the order written; of long output the beginning and the end, " +
+	"and the path of a file with everything. A command that runs longer than its timeout is not killed: it goes on as a job, whose id you get. " +
+	"Start servers and watchers with background=true. {bash_job} waits for a job and reads its output, {bash_kill} ends it, {bash_jobs} lists all. " +
+	"Jobs end with the session. " + freshShell
+
+const nativeJobDescription = "Show the new output and the state of a job. Do not poll: wait returns when the job ends, or the time is over; " +
+	"wait_for returns as soon as the output matches, for example when a server says that it listens."
+
+const nativeKillDescription = "End a job and every process that it started. Shows its last output. A job that has ended is no error."
+
+const nativeJobsDescription = "List the jobs: id, state and command."
+
+const claudeDescription = "Run a bash command. At its timeout it is not killed but moves to the background, with an ID for {BashOutput} and {KillShell}. " +
+	"Of output beyond 30000 bytes you get the end, and the path of a file with everything. Background commands end with the session. " + freshShell
+
+const claudeOutputDescription = "Read the new output of a background shell, with its status (running, completed, failed, killed) and exit code. " +
+	"It can wait for the end, or for output that matches wait_for: that saves polling."
+
+const claudeKillDescription = "End a background shell and every process that it started."
+
+const checkPIDDescription = "Execute a bash command. Long output is truncated to its end; if truncated, full output saved to temp file. " +
 	"Commands exceeding timeout are auto-backgrounded. " + freshShell
 
 const modeDescription = `Executes shell commands via bash -c, returning combined stdout/stderr.
@@ -24,32 +44,15 @@ const taskIDDescription = `Run shell commands in the terminal, with support for 
 Background Execution:
 - Commands matching development patterns (npm/pnpm/yarn, dev servers, build watchers) automatically move to background after 2 seconds if producing output
 - Set run_in_background=true to force background execution
-- Background tasks return a task_id for use with bash_output and kill_bash tools
+- Background tasks return a task_id for use with {bash_output} and {kill_bash} tools
 - Initial output shown when moved to background
 
-Before using this tool:
-- Quote file paths with spaces
-- Capture command output
-
 Notes:
-- Command argument required
-- Optional timeout in milliseconds (max 600000ms / 10 minutes), default 30 minutes, cut to the maximum. In the background there is none, unless run_in_background=true and a timeout are given
-- IMPORTANT: Avoid search commands like ` + "`find` and `grep`" + `. Use grep and glob tools instead
-- Avoid read tools like ` + "`cat`, `head`, `tail`, `ls`. Use `read` and `ls`" + ` tools
-- For ` + "`grep`, use ripgrep at `rg`" + ` (pre-installed)
+- Quote file paths with spaces
+- Command argument required, without a ` + "`<command>`" + ` wrapper
+- Optional timeout in milliseconds (default {timeout_ms}), cut to {max_ms}; the command is killed then. In the background there is none, unless one is given
 - Separate multiple commands with ';' or '&&', not newlines
-- Maintain working directory using absolute paths, avoid ` + "`cd`" + `
-- Don't add ` + "`<command>`" + ` wrapper
-
-<good-example>
-pytest /foo/bar/tests
-</good-example>
-<bad-example>
-cd /foo/bar && pytest tests
-</bad-example>
-<bad-example>
-<command>pytest /foo/bar/tests</command>
-</bad-example>`
+- Each command starts in the same directory: use absolute paths, not ` + "`cd`" + `: "pytest /foo/bar/tests", not "cd /foo/bar && pytest tests"`
 
 const taskIDOutputDescription = `Retrieve output from a background bash task.
 
@@ -68,8 +71,8 @@ Usage:
 - Returns success or failure status
 - Use this when you need to stop a long-running background task`
 
-const bashIDDescription = "Execute bash commands. Returns the output and exit code of a foreground command, which is killed at its timeout (default: 30 seconds), " +
-	"and the bash_id of a background command, for bash_output and kill_bash. Background commands are killed when the session ends. " +
+const bashIDDescription = "Execute bash commands. Returns the output and exit code of a foreground command, which is killed at its timeout (default: {timeout_s} seconds), " +
+	"and the bash_id of a background command, for {bash_output} and {kill_bash}. Background commands are killed when the session ends. " +
 	"Of long output the end is returned, and the path of a file that has all of it. " + freshShell
 
 const bashIDOutputDescription = "Read output from a background process. Returns the new output since the last check, " +

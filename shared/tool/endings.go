@@ -28,15 +28,15 @@ func newEndings(bash shared.Bash) *endings {
 	return &endings{bash: bash, ctx: ctx, stop: stop}
 }
 
-// follow appends the ending to a job's log once the job has ended.
-func (e *endings) follow(job *shared.Result) {
+// follow appends the ending to a job's log once the job has ended. timeout is in words.
+func (e *endings) follow(job *shared.Result, timeout string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ctx.Err() != nil || job.Stdout.Path == "" {
 		return
 	}
 	e.wg.Go(func() {
-		text := e.await(job)
+		text := e.await(job, timeout)
 		file, err := os.OpenFile(job.Stdout.Path, os.O_WRONLY|os.O_APPEND, 0)
 		if err != nil || e.ctx.Err() != nil {
 			return // a log that was removed needs no ending
@@ -48,7 +48,7 @@ func (e *endings) follow(job *shared.Result) {
 
 // await waits for the job's end and returns how it ended. The text is meaningless
 // if close was called first.
-func (e *endings) await(job *shared.Result) string {
+func (e *endings) await(job *shared.Result, timeout string) string {
 	for ended := false; ; {
 		r, err := e.bash.Check(e.ctx, shared.CheckRequest{PID: job.PID, Wait: time.Hour, Limits: shared.Limits{MaxBytes: 1}})
 		switch {
@@ -59,19 +59,19 @@ func (e *endings) await(job *shared.Result) string {
 		case err != nil || !r.Started.Equal(job.Started): // the Bash has forgotten it, and may have reused its pid
 			return "killed"
 		case ended && over(r), e.ctx.Err() != nil:
-			return outcome(r)
+			return outcome(r, timeout)
 		}
 		// The last output may not be in the log yet. Another Check waits for it.
 		ended = over(r)
 	}
 }
 
-func outcome(r *shared.Result) string {
+func outcome(r *shared.Result, timeout string) string {
 	switch {
 	case r.Status == shared.StatusCompleted:
 		return "completed"
 	case r.Status == shared.StatusKilled && r.Cause == shared.CauseTimeout:
-		return "killed: it ran for 24 hours"
+		return "killed: it ran for " + timeout
 	case r.Status == shared.StatusKilled:
 		return killed(r, 0)
 	case r.Signal != "":

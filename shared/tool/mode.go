@@ -9,15 +9,11 @@ import (
 	"bashplugin/shared"
 )
 
-// The modes' timeouts.
+// The timeouts of two modes. The default mode has Options.Timeout.
 const (
-	defaultModeTimeout    = 30 * time.Second
 	slowModeTimeout       = 15 * time.Minute
 	backgroundModeTimeout = 24 * time.Hour
 )
-
-// modeLimits cut the merged output in the middle.
-var modeLimits = shared.Limits{MaxLines: -1, MaxBytes: 128 << 10, Ends: 4 << 10}
 
 // maxMetadata is the most bytes that an answer has besides the output.
 const maxMetadata = 200
@@ -37,22 +33,21 @@ func newMode(bash shared.Bash, opts Options) *Toolset {
 		description += "\n\n<pwd>" + opts.Dir + "</pwd>"
 	}
 	return &Toolset{
-		tools: []tool{define("bash", description, Hints{Destructive: true, OpenWorld: true}, d.run)},
+		tools: []tool{define(opts, "bash", description, Hints{Destructive: true, OpenWorld: true}, d.run)},
 		close: d.endings.close,
 	}
 }
 
 type modeArgs struct {
 	Command string `json:"command" jsonschema:"Shell command to execute via bash -c"`
-	Mode    string `json:"mode,omitempty" enum:"default|slow|background" jsonschema:"Execution mode: default (30s timeout), slow (15min timeout), background (detached)"`
+	Mode    string `json:"mode,omitempty" enum:"default|slow|background" jsonschema:"Execution mode: default ({timeout_s}s timeout), slow (15min timeout), background (detached)"`
 }
 
-func (a modeArgs) check(map[string]bool) error { return checkCommand(a.Command) }
+func (a modeArgs) check(Options, map[string]bool) error { return checkCommand(a.Command) }
 
 func (d mode) run(ctx context.Context, args modeArgs, live io.Writer) Answer {
 	req := d.opts.request(args.Command, live)
-	req.Mode, req.Timeout = shared.ModeTerminate, defaultModeTimeout
-	req.Merge, req.Limits = true, modeLimits
+	req.Mode, req.Timeout, req.Merge = shared.ModeTerminate, d.opts.Timeout, true
 	switch args.Mode {
 	case "slow":
 		req.Timeout = slowModeTimeout
@@ -64,8 +59,11 @@ func (d mode) run(ctx context.Context, args modeArgs, live io.Writer) Answer {
 	case err != nil:
 		return Answer{Text: "[no result: " + err.Error() + "]", IsError: true, Err: err}
 	case req.Mode == shared.ModeBackground && r.PID != 0:
-		d.endings.follow(r)
+		d.endings.follow(r, "24 hours")
 		return Answer{Text: detached(r), Result: r}
+	case r.Status == shared.StatusRunning && letRun(ctx):
+		d.endings.follow(r, seconds(req.Timeout))
+		return Answer{Text: bracket(goesOn(req.Timeout), "") + "\n" + detached(r), Result: r}
 	}
 	return Answer{Text: combined(r, req.Timeout), IsError: r.Status != shared.StatusCompleted, Result: r}
 }
@@ -82,7 +80,10 @@ func detached(r *shared.Result) string {
 // combined is the text about a command in the foreground. It has at most
 // maxMetadata bytes more than the limit on output.
 func combined(r *shared.Result, timeout time.Duration) string {
-	head, text := verdict(r, timeout), middle(r.Stdout)
+	head, text := verdict(r, timeout), ends(r, true)
+	if o := r.Stdout; o.Truncated {
+		text = fmt.Sprintf("[output truncated in middle: got %s, showing about %d]\n", count(int(o.TotalBytes), "byte"), o.OutputBytes) + text
+	}
 	switch {
 	case head == "" && text == "":
 		text = "[no output]"
@@ -108,15 +109,6 @@ func verdict(r *shared.Result, timeout time.Duration) string {
 		return "[command timed out after " + seconds(timeout) + "]"
 	}
 	return "[command " + killed(r, timeout) + "]"
-}
-
-// middle shows the output, without its middle if the limits cut that.
-func middle(o shared.Output) string {
-	if !o.Truncated {
-		return o.Content
-	}
-	return fmt.Sprintf("[output truncated in middle: got %s, max is %s]\n%s\n\n[snip]\n\n%s[%s]",
-		size(o.TotalBytes), size(int64(modeLimits.MaxBytes)), o.Head, endLine(o.Content), fullOutput(o))
 }
 
 // remaining says, in at most room bytes, how to reach the processes that the command

@@ -3,8 +3,6 @@ package tool
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -13,13 +11,6 @@ import (
 	"time"
 
 	"bashplugin/shared"
-)
-
-// The task_id dialect's timeouts. The description that models are tuned to has a
-// default above the maximum; the maximum wins.
-const (
-	taskDefaultTimeout = 30 * time.Minute
-	taskMaxTimeout     = 10 * time.Minute
 )
 
 // taskID is the task_id dialect: three tools. A command that fails is not an error,
@@ -32,21 +23,21 @@ type taskID struct {
 }
 
 func newTaskID(bash shared.Bash, opts Options) *Toolset {
-	d := &taskID{bash: bash, opts: opts, tasks: tasks{bash: bash, newID: newTaskName}}
+	d := &taskID{bash: bash, opts: opts, tasks: tasks{bash: bash, prefix: "task_", limits: opts.Limits}}
 	return &Toolset{tools: []tool{
-		define("bash", taskIDDescription, Hints{Destructive: true, OpenWorld: true}, d.run),
-		define("bash_output", taskIDOutputDescription, Hints{ReadOnly: true}, d.output),
-		define("kill_bash", taskIDKillDescription, Hints{Destructive: true, Idempotent: true}, d.kill),
+		define(opts, "bash", taskIDDescription, Hints{Destructive: true, OpenWorld: true}, d.run),
+		define(opts, "bash_output", taskIDOutputDescription, Hints{ReadOnly: true}, d.output),
+		define(opts, "kill_bash", taskIDKillDescription, Hints{Destructive: true, Idempotent: true}, d.kill),
 	}}
 }
 
 type taskIDArgs struct {
 	Command    string   `json:"command" jsonschema:"The command to execute"`
-	Timeout    *integer `json:"timeout,omitempty" jsonschema:"Optional timeout in milliseconds (max 600000)"`
-	Background bool     `json:"run_in_background,omitempty" jsonschema:"Set to true to run this command in the background. Use bash_output to read output later."`
+	Timeout    *integer `json:"timeout,omitempty" jsonschema:"Optional timeout in milliseconds (max {max_ms})"`
+	Background flag     `json:"run_in_background,omitempty" jsonschema:"Set to true to run this command in the background. Use {bash_output} to read output later."`
 }
 
-func (a taskIDArgs) check(map[string]bool) error {
+func (a taskIDArgs) check(Options, map[string]bool) error {
 	if a.Timeout != nil && *a.Timeout < 0 {
 		return errors.New("timeout is negative: give milliseconds, or leave it out")
 	}
@@ -57,17 +48,11 @@ type taskIDJobArgs struct {
 	ID string `json:"task_id" jsonschema:"The ID of the background task"`
 }
 
-func newTaskName() string {
-	var random [6]byte
-	_, _ = rand.Read(random[:]) // never fails
-	return "task_" + hex.EncodeToString(random[:])
-}
-
 func (d *taskID) run(ctx context.Context, args taskIDArgs, live io.Writer) Answer {
 	req := d.opts.request(args.Command, live)
-	req.Mode, req.Timeout = shared.ModeAuto, taskTimeout(args.Timeout, taskDefaultTimeout)
+	req.Mode, req.Timeout = shared.ModeAuto, d.timeout(args.Timeout, d.opts.Timeout)
 	if args.Background {
-		req.Mode, req.Timeout = shared.ModeBackground, taskTimeout(args.Timeout, 0)
+		req.Mode, req.Timeout = shared.ModeBackground, d.timeout(args.Timeout, 0)
 		req.Merge = true // bash_output shows one stream
 	}
 	r, err := d.bash.Execute(ctx, req)
@@ -77,44 +62,47 @@ func (d *taskID) run(ctx context.Context, args taskIDArgs, live io.Writer) Answe
 	id := d.tasks.addJob(ctx, r, req.Mode)
 	switch {
 	case r.Status == shared.StatusRunning || req.Mode == shared.ModeBackground && id != "":
-		return Answer{Text: moved(id, r), Result: r, ID: id}
+		text := "Command has been moved to background execution."
+		if letRun(ctx) && !bool(args.Background) {
+			text += " " + goesOn(req.Timeout)
+		}
+		return Answer{Text: text + d.moved(id, r), Result: r, ID: id}
 	case r.Status == shared.StatusKilled:
 		return Answer{Text: cancelled(r), Result: r, ID: id}
 	}
-	return Answer{Text: report(id, r), Result: r, ID: id}
+	return Answer{Text: d.report(id, r), Result: r, ID: id}
 }
 
-// taskTimeout cuts a timeout to the maximum.
-func taskTimeout(given *integer, byDefault time.Duration) time.Duration {
-	byDefault = min(byDefault, taskMaxTimeout)
+// timeout cuts a timeout to the maximum.
+func (d *taskID) timeout(given *integer, byDefault time.Duration) time.Duration {
 	if given == nil {
 		return byDefault
 	}
-	return milliseconds(min(*given, integer(taskMaxTimeout/time.Millisecond)), byDefault)
+	return times(min(*given, integer(d.opts.MaxTimeout/time.Millisecond)), time.Millisecond, byDefault)
 }
 
-// moved is the text of a command that goes on as a task.
-func moved(id string, r *shared.Result) string {
+// moved is the text of a command that goes on as a task, after its first line.
+func (d *taskID) moved(id string, r *shared.Result) string {
 	return strings.Join([]string{
-		"Command has been moved to background execution.",
+		"",
 		"Task ID: " + id,
 		"Command: " + shorten(r.Command, maxCommand),
 		"",
 		"Initial output:",
 		outputs(r),
-		"Use bash_output tool with task_id to read further output.",
-		"Use kill_bash tool with task_id to terminate the task.",
+		d.opts.fill("Use {bash_output} tool with task_id to read further output."),
+		d.opts.fill("Use {kill_bash} tool with task_id to terminate the task."),
 	}, "\n")
 }
 
 // outputs shows the output of a task, with a blank line after it.
 func outputs(r *shared.Result) string {
 	var parts []string
-	if r.Stdout.Content != "" {
-		parts = append(parts, endLine(r.Stdout.Content))
+	if text := shown(r, r.Stdout); text != "" {
+		parts = append(parts, endLine(text))
 	}
-	if r.Stderr.Content != "" {
-		parts = append(parts, "Stderr:\n"+endLine(r.Stderr.Content))
+	if text := shown(r, r.Stderr); text != "" {
+		parts = append(parts, "Stderr:\n"+endLine(text))
 	}
 	switch {
 	case parts == nil && over(r):
@@ -136,19 +124,19 @@ func cancelled(r *shared.Result) string {
 	case r.Cause == shared.CauseClose:
 		text = "Command execution was cancelled: the session was closed."
 	}
-	if r.Stdout.Content != "" || r.Stderr.Content != "" {
+	if streams(r) != "" {
 		return text + " Below is the output (on stdout and stderr) before it was cancelled:\n" + strings.TrimSuffix(outputs(r), "\n")
 	}
 	return text + " There was no output before it was cancelled."
 }
 
 // report is the text of a command that has ended by itself.
-func report(id string, r *shared.Result) string {
+func (d *taskID) report(id string, r *shared.Result) string {
 	text := strings.Join([]string{
 		"Command: " + shorten(r.Command, maxCommand),
 		"Directory: " + cmp.Or(r.Dir, "(root)"),
-		"Stdout: " + cmp.Or(strings.TrimSuffix(r.Stdout.Content, "\n"), "(empty)"),
-		"Stderr: " + cmp.Or(strings.TrimSuffix(r.Stderr.Content, "\n"), "(empty)"),
+		"Stdout: " + cmp.Or(strings.TrimSuffix(shown(r, r.Stdout), "\n"), "(empty)"),
+		"Stderr: " + cmp.Or(strings.TrimSuffix(shown(r, r.Stderr), "\n"), "(empty)"),
 		"Error: (none)",
 		"Exit Code: " + strconv.Itoa(r.ExitCode),
 		"Signal: " + cmp.Or(r.Signal, "(none)"),
@@ -156,7 +144,7 @@ func report(id string, r *shared.Result) string {
 		"Process Group PGID: " + strconv.Itoa(r.PID),
 	}, "\n")
 	if id != "" {
-		text += "\nTask ID: " + id + " (of the background PIDs; use bash_output to read their output, kill_bash to terminate them)"
+		text += "\nTask ID: " + id + d.opts.fill(" (of the background PIDs; use {bash_output} to read their output, {kill_bash} to terminate them)")
 	}
 	return text + omissions(r)
 }
@@ -195,7 +183,7 @@ func (d *taskID) kill(ctx context.Context, args taskIDJobArgs, _ io.Writer) Answ
 		text := fmt.Sprintf("Task %s is not running (status: %s). Cannot terminate.", id, r.Status)
 		return Answer{Text: text, IsError: true, Result: r, ID: id}
 	}
-	r, err = d.bash.Kill(ctx, shared.KillRequest{PID: t.pid})
+	r, err = d.bash.Kill(ctx, shared.KillRequest{PID: t.pid, Limits: d.opts.Limits})
 	switch {
 	case err != nil:
 		text := fmt.Sprintf("Failed to terminate task %s. Process may have already exited.", id)
@@ -205,7 +193,11 @@ func (d *taskID) kill(ctx context.Context, args taskIDJobArgs, _ io.Writer) Answ
 		return Answer{Text: text, IsError: true, Result: r, ID: id}
 	}
 	t.final.Store(r)
-	return Answer{Text: fmt.Sprintf("Successfully terminated task %s (%s)", id, shorten(r.Command, maxCommand)), Result: r, ID: id}
+	text := fmt.Sprintf("Successfully terminated task %s (%s)", id, shorten(r.Command, maxCommand))
+	if too := endedToo(r); too != "" {
+		text += ". " + too
+	}
+	return Answer{Text: text, Result: r, ID: id}
 }
 
 func (d *taskID) failed(id string, err error) Answer {

@@ -54,15 +54,12 @@ func seconds(d time.Duration) string {
 	return strconv.FormatFloat(d.Round(time.Millisecond).Seconds(), 'f', -1, 64) + "s"
 }
 
-// size is a number of bytes in a unit, as in 128.0KB.
-func size(n int64) string {
-	switch {
-	case n < 1<<20:
-		return fmt.Sprintf("%.1fKB", float64(n)/(1<<10))
-	case n < 1<<30:
-		return fmt.Sprintf("%.1fMB", float64(n)/(1<<20))
+// lineCount counts an unfinished last line too.
+func lineCount(text string) int {
+	if text == "" {
+		return 0
 	}
-	return fmt.Sprintf("%.1fGB", float64(n)/(1<<30))
+	return strings.Count(endLine(text), "\n")
 }
 
 // quote quotes a text, shortened.

@@ -1,13 +1,17 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"bashplugin/shared"
 )
@@ -17,27 +21,19 @@ type Dialect string
 
 // The dialects.
 const (
+	Native   Dialect = "native"
+	Claude   Dialect = "claude"
 	CheckPID Dialect = "check-pid"
 	Mode     Dialect = "mode"
 	TaskID   Dialect = "task-id"
 	BashID   Dialect = "bash-id"
 )
 
+// Default is the dialect for a host whose model is tuned to none of the others.
+const Default = Native
+
 // Dialects returns every dialect.
-func Dialects() []Dialect { return []Dialect{CheckPID, Mode, TaskID, BashID} }
-
-// Options change a Toolset. The zero value works.
-type Options struct {
-	// Dir is where commands run, an absolute path; "": the session's directory.
-	// The description of the mode dialect names it to the model.
-	Dir string
-}
-
-// request returns the part of a request that is the same in every dialect. live
-// may be nil.
-func (o Options) request(command string, live io.Writer) shared.ExecuteRequest {
-	return shared.ExecuteRequest{Command: command, Dir: o.Dir, Stdout: live, Stderr: live}
-}
+func Dialects() []Dialect { return []Dialect{Native, Claude, CheckPID, Mode, TaskID, BashID} }
 
 // Definition describes a tool to a model. Its JSON has the keys name,
 // description and input_schema.
@@ -84,30 +80,32 @@ type Answer struct {
 
 // Toolset is a dialect over a Bash. It is safe for concurrent use.
 type Toolset struct {
-	tools []tool
-	close func() // nil: the dialect does nothing in the background
+	tools   []tool
+	maxWait time.Duration
+	close   func() // nil: the dialect does nothing in the background
 }
 
 // tool is a definition and a function that executes its calls.
 type tool struct {
 	Definition
-	usage string
-	call  func(context.Context, Call) (Answer, error) // the error is about the arguments
+	schema *jsonschema.Schema
+	call   func(context.Context, Call) (Answer, error) // the error is about the arguments
 }
 
 // define returns a tool whose arguments are the fields of A. The json tag of a
 // field gives the argument's name; an argument with omitempty may be left out or
 // null. The jsonschema tag is its description, and an enum tag lists the values
 // of a string, as in "default|slow". The schema of a pointer allows null. If A is
-// checked, a call runs only after that check. The live writer may be nil.
-func define[A any](name, description string, hints Hints, call func(ctx context.Context, args A, live io.Writer) Answer) tool {
-	schema, text := schemaFor[A]()
+// checked, a call runs only after that check. The live writer may be nil. The
+// descriptions go through Options.fill.
+func define[A any](opts Options, name, description string, hints Hints, call func(ctx context.Context, args A, live io.Writer) Answer) tool {
+	schema, text := schemaFor[A](opts)
 	return tool{
-		Definition: Definition{Name: name, Description: description, InputSchema: text, Hints: hints},
-		usage:      name + " " + usage(schema),
+		Definition: Definition{Name: name, Description: opts.fill(description), InputSchema: text, Hints: hints},
+		schema:     schema,
 		call: func(ctx context.Context, c Call) (Answer, error) {
 			var args A
-			if err := decode(c.Arguments, schema, &args); err != nil {
+			if err := decode(c.Arguments, schema, opts, &args); err != nil {
 				return Answer{}, err
 			}
 			return call(ctx, args, c.Live), nil
@@ -116,23 +114,53 @@ func define[A any](name, description string, hints Hints, call func(ctx context.
 }
 
 // New returns the tools of a dialect over bash. bash may be nil if only Definitions
-// is called; the caller closes it after the Toolset. New fails if there is no such
-// dialect, or if Options.Dir is relative.
+// or Render is called; the caller closes it after the Toolset. New fails if there is
+// no such dialect, or if it cannot use the options.
 func New(dialect Dialect, bash shared.Bash, opts Options) (*Toolset, error) {
-	if opts.Dir != "" && !filepath.IsAbs(opts.Dir) {
-		return nil, fmt.Errorf("cannot use the directory %q: give an absolute path", opts.Dir)
+	opts, err := opts.withDefaults(dialect)
+	if err != nil {
+		return nil, err
 	}
-	switch dialect {
-	case CheckPID:
-		return newCheckPID(bash, opts), nil
-	case Mode:
-		return newMode(bash, opts), nil
-	case TaskID:
-		return newTaskID(bash, opts), nil
-	case BashID:
-		return newBashID(bash, opts), nil
+	t := map[Dialect]func(shared.Bash, Options) *Toolset{
+		Native: newNative, Claude: newClaude, CheckPID: newCheckPID, Mode: newMode, TaskID: newTaskID, BashID: newBashID,
+	}[dialect](bash, opts)
+	t.maxWait = opts.MaxWait
+	if err := t.rename(opts); err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("unknown dialect %q: use one of %q", dialect, Dialects())
+	return t, nil
+}
+
+// toolName matches the names that every model API takes.
+var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// rename gives the tools the names and descriptions of the options. It returns an error
+// for a name that no tool has, that two would have, or that no API takes.
+func (t *Toolset) rename(opts Options) error {
+	own := t.names()
+	for _, given := range []map[string]string{opts.Names, opts.Descriptions} {
+		for name := range given {
+			if !slices.Contains(own, name) {
+				return fmt.Errorf("the dialect has no tool %q: it has %q", name, own)
+			}
+		}
+	}
+	for i, name := range own {
+		tool := &t.tools[i]
+		tool.Name, tool.Description = cmp.Or(opts.Names[name], name), cmp.Or(opts.Descriptions[name], tool.Description)
+		if !toolName.MatchString(tool.Name) || slices.Contains(t.names()[:i], tool.Name) {
+			return fmt.Errorf("cannot name the tool %s %q: give each a name of 1 to 64 letters, digits, _ and -", name, tool.Name)
+		}
+	}
+	return nil
+}
+
+func (t *Toolset) names() []string {
+	names := make([]string, len(t.tools))
+	for i, tool := range t.tools {
+		names[i] = tool.Name
+	}
+	return names
 }
 
 // Definitions returns the definitions of the tools.
@@ -145,24 +173,26 @@ func (t *Toolset) Definitions() []Definition {
 }
 
 // Call executes a call. When ctx ends, so does the command that the call runs,
-// and the Answer has its output so far. A malformed call runs nothing.
+// and the Answer has its output so far; if the cause is ErrLetRun the command goes on
+// as a job. A malformed call runs nothing.
 func (t *Toolset) Call(ctx context.Context, c Call) Answer {
 	i := slices.IndexFunc(t.tools, func(tool tool) bool { return tool.Name == c.Name })
 	if i < 0 {
-		var names []string
-		for _, tool := range t.tools {
-			names = append(names, tool.Name)
-		}
-		return malformed("unknown tool %s: the tools are %s", quote(c.Name), strings.Join(names, ", "))
+		return malformed("unknown tool %s: the tools are %s", quote(c.Name), strings.Join(t.names(), ", "))
 	}
 	if c.Live != nil {
 		live := &gate{to: c.Live}
 		defer live.close()
 		c.Live = live
 	}
+	if t.maxWait > 0 {
+		var stop func()
+		ctx, stop = context.WithTimeoutCause(ctx, t.maxWait, ErrLetRun)
+		defer stop()
+	}
 	answer, err := t.tools[i].call(ctx, c)
 	if err != nil {
-		return malformed("invalid arguments: %v\nUsage: %s", err, t.tools[i].usage)
+		return malformed("invalid arguments: %v\nUsage: %s %s", err, c.Name, usage(t.tools[i].schema))
 	}
 	return answer
 }

@@ -1,0 +1,161 @@
+package tool
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"bashplugin/shared"
+)
+
+// defaultWait is how long a call waits for a match if it does not say.
+const defaultWait = time.Minute
+
+// native is the dialect of this module: a command that takes long becomes a job instead
+// of being killed, waiting replaces polling, and nothing is shown twice. The streams are
+// merged. Below them, in brackets, is what the tool says.
+type native struct {
+	bash  shared.Bash
+	opts  Options
+	tasks tasks
+}
+
+func newNative(bash shared.Bash, opts Options) *Toolset {
+	d := &native{bash: bash, opts: opts, tasks: tasks{bash: bash, prefix: "job_", limits: opts.Limits}}
+	return &Toolset{tools: []tool{
+		define(opts, "bash", nativeDescription, Hints{Destructive: true, OpenWorld: true}, d.run),
+		define(opts, "bash_job", nativeJobDescription, Hints{ReadOnly: true}, d.job),
+		define(opts, "bash_kill", nativeKillDescription, Hints{Destructive: true, Idempotent: true}, d.kill),
+		define(opts, "bash_jobs", nativeJobsDescription, Hints{ReadOnly: true}, d.jobs),
+	}}
+}
+
+type nativeArgs struct {
+	Command    string  `json:"command" jsonschema:"The command, for bash -c"`
+	Timeout    integer `json:"timeout,omitempty" jsonschema:"Seconds until the command goes on as a job (default {timeout_s}, at most {max_s})"`
+	Background flag    `json:"background,omitempty" jsonschema:"Make it a job at once, for example a server"`
+	Dir        string  `json:"dir,omitempty" jsonschema:"Directory to run in"`
+}
+
+func (a nativeArgs) check(opts Options, given map[string]bool) error {
+	if bool(a.Background) && given["timeout"] {
+		return errors.New("timeout and background exclude each other: leave one out")
+	}
+	return cmp.Or(checkCommand(a.Command), checkTime(opts, "timeout, in seconds,", a.Timeout, time.Second))
+}
+
+type nativeJobArgs struct {
+	ID      string  `json:"id" jsonschema:"The id of the job"`
+	Wait    integer `json:"wait,omitempty" jsonschema:"Seconds to wait at most, for the job's end or for wait_for (default 0, with wait_for 60; at most {max_s})"`
+	WaitFor string  `json:"wait_for,omitempty" jsonschema:"Regular expression: return as soon as new output matches"`
+	All     flag    `json:"all,omitempty" jsonschema:"Show all output from the beginning, and let wait_for match it"`
+}
+
+func (a nativeJobArgs) check(opts Options, _ map[string]bool) error {
+	return cmp.Or(checkTime(opts, "wait, in seconds,", a.Wait, time.Second), checkPattern("wait_for", a.WaitFor))
+}
+
+type nativeKillArgs struct {
+	ID string `json:"id" jsonschema:"The id of the job"`
+}
+
+func (d *native) run(ctx context.Context, args nativeArgs, live io.Writer) Answer {
+	req := d.opts.request(args.Command, live)
+	req.Timeout, req.Merge = times(args.Timeout, time.Second, d.opts.Timeout), true
+	switch {
+	case filepath.IsAbs(args.Dir):
+		req.Dir = args.Dir
+	case args.Dir != "":
+		req.Dir = filepath.Join(req.Dir, args.Dir)
+	}
+	if args.Background {
+		req.Mode, req.Timeout = shared.ModeBackground, 0
+	}
+	r, err := d.bash.Execute(ctx, req)
+	if err != nil {
+		return d.failed("", err)
+	}
+	id := d.tasks.addJob(ctx, r, req.Mode)
+	text := outcomeOf(r)
+	if id != "" {
+		text = "job " + id + " " + text
+	}
+	if !over(r) {
+		text += d.opts.fill(": {bash_job} waits for it and shows new output, {bash_kill} ends it")
+	}
+	return Answer{Text: nativeText(r, true, text), IsError: r.Status == shared.StatusKilled, Result: r, ID: id}
+}
+
+func (d *native) job(ctx context.Context, args nativeJobArgs, _ io.Writer) Answer {
+	r, err := d.tasks.await(ctx, args.ID, times(args.Wait, time.Second, 0), args.WaitFor, bool(args.All))
+	if err != nil {
+		return d.failed(args.ID, err)
+	}
+	text := "job " + args.ID + " " + outcomeOf(r) + unmatched(r, args.WaitFor)
+	return Answer{Text: nativeText(r, bool(args.All), text), Result: r, ID: args.ID}
+}
+
+func (d *native) kill(ctx context.Context, args nativeKillArgs, _ io.Writer) Answer {
+	r, had, err := d.tasks.kill(ctx, args.ID)
+	if err != nil {
+		return d.failed(args.ID, err)
+	}
+	text := "job " + args.ID + " "
+	switch {
+	case had:
+		text += "had ended: " + outcomeOf(r)
+	case over(r):
+		text += strings.TrimSuffix("is killed. "+endedToo(r), ". ")
+	default:
+		text += "was sent SIGKILL, but " + unstoppable
+	}
+	return Answer{Text: nativeText(r, false, text), IsError: !over(r), Result: r, ID: args.ID}
+}
+
+// jobs lists the jobs that have an id here.
+func (d *native) jobs(ctx context.Context, _ struct{}, _ io.Writer) Answer {
+	all, err := d.bash.Check(ctx, shared.CheckRequest{PID: shared.AllJobs})
+	if err != nil {
+		return d.failed("", err)
+	}
+	var lines []string
+	for _, t := range d.tasks.known() {
+		if i := slices.IndexFunc(all.Jobs, t.is); i >= 0 {
+			r := all.Jobs[i]
+			lines = append(lines, fmt.Sprintf("%s %s: %s", t.id, outcomeOf(&r), shorten(oneLine(r.Command), maxQuoted)))
+		}
+	}
+	return Answer{Text: cmp.Or(strings.Join(lines, "\n"), "[no jobs]"), Result: all}
+}
+
+// nativeText is new output and what the tool says. whole says that the output is all
+// there is.
+func nativeText(r *shared.Result, whole bool, text string) string {
+	output := ends(r, whole)
+	if output == "" && r.PID != 0 {
+		text += "; no new output"
+	}
+	return strings.TrimPrefix(endLine(output)+bracket(text, ""), "\n")
+}
+
+// outcomeOf says what became of a command, or since when it runs.
+func outcomeOf(r *shared.Result) string {
+	if r.Status == shared.StatusRunning {
+		return "is running, for " + seconds(r.Duration.Truncate(time.Second))
+	}
+	text := cmp.Or(killed(r, 0), "ended with exit code "+exitCode(r))
+	if len(r.Leftover) > 0 {
+		text += ", but left running " + listed(r.Leftover)
+	}
+	return text
+}
+
+func (d *native) failed(id string, err error) Answer {
+	return Answer{Text: bracket(d.tasks.problem("job", id, err), ""), IsError: true, Err: err}
+}
