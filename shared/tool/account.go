@@ -122,15 +122,16 @@ func streams(r *shared.Result) string {
 	return section("stdout:", shown(r, r.Stdout)) + section("stderr:", shown(r, r.Stderr))
 }
 
-// tails is streams, but the heading of a truncated stream says how much is shown.
-func tails(r *shared.Result) string {
+// headed is streams under other headings, which say how much is shown: always, or of a
+// truncated stream.
+func headed(r *shared.Result, stdout, stderr string, always bool) string {
 	heading := func(name string, o shared.Output) string {
-		if o.Truncated {
+		if always || o.Truncated {
 			name += " (" + amount(o) + ")"
 		}
 		return name + ":"
 	}
-	return section(heading("stdout", r.Stdout), shown(r, r.Stdout)) + section(heading("stderr", r.Stderr), shown(r, r.Stderr))
+	return section(heading(stdout, r.Stdout), shown(r, r.Stdout)) + section(heading(stderr, r.Stderr), shown(r, r.Stderr))
 }
 
 // amount says how much of a stream is shown.
@@ -175,45 +176,11 @@ func fullOutput(o shared.Output) string {
 }
 
 // logs names the logs of a job; nil if it has none.
-func logs(r *shared.Result) []string {
-	stdout, stderr := r.Stdout, r.Stderr
-	if stdout.Path != "" && stderr.Path != "" && stdout.PathError == "" && stderr.PathError == "" {
-		return []string{fmt.Sprintf("Full output: %s (stdout), %s (stderr)", stdout.Path, stderr.Path)}
-	}
-	var lines []string
-	for _, o := range []shared.Output{stdout, stderr} {
+func logs(r *shared.Result) (lines []string) {
+	for _, o := range []shared.Output{r.Stdout, r.Stderr} {
 		if o.Path != "" || o.PathError != "" {
 			lines = append(lines, fullOutput(o))
 		}
 	}
 	return lines
-}
-
-// ends shows the first stream, which may be without its middle. The cut is at whole
-// lines, unless these are long. whole says that the Result is about the whole stream, so
-// that the size of the cut is known.
-func ends(r *shared.Result, whole bool) string {
-	o := r.Stdout
-	if !o.Truncated {
-		return shown(r, o)
-	}
-	head, where := o.Head, strings.TrimSuffix(fullOutput(o), ".")
-	if o.Path != "" && o.PathError == "" {
-		where = "all of it: " + o.Path
-	}
-	if i := strings.LastIndexByte(head, '\n') + 1; i > len(head)/2 {
-		head = head[:i]
-	}
-	if i := strings.IndexByte(o.Content, '\n') + 1; o.StartsMidLine && i < len(o.Content)/2 {
-		o.Content = o.Content[i:]
-	}
-	snip := "snip"
-	if whole {
-		left := max(0, int(o.TotalLines)-lineCount(head)-lineCount(o.Content))
-		snip += ": " + count(int(o.TotalBytes)-len(head)-len(o.Content), "byte") + ", " + count(left, "line")
-	}
-	if head != "" {
-		head = endLine(head)
-	}
-	return head + bracket(snip+"; "+where, "") + "\n" + shown(r, o)
 }

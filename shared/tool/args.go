@@ -53,18 +53,15 @@ type flag bool
 // UnmarshalJSON implements json.Unmarshaler.
 func (f *flag) UnmarshalJSON(raw []byte) error { return json.Unmarshal(unquoted(raw), (*bool)(f)) }
 
+var quoted = regexp.MustCompile(`(?i)^"\s*(-?\d+(?:\.\d+)?|true|false)\s*"$`)
+
 // unquoted returns the number or boolean in a JSON string, as some models give them, and
 // any other value as it is.
 func unquoted(raw []byte) []byte {
-	var text string
-	if err := json.Unmarshal(raw, &text); err != nil {
-		return raw
+	if match := quoted.FindSubmatch(raw); match != nil {
+		return bytes.ToLower(match[1])
 	}
-	text = strings.ToLower(strings.TrimSpace(text))
-	if !json.Valid([]byte(text)) || strings.ContainsAny(text[:1], `"[{n`) {
-		return raw
-	}
-	return []byte(text)
+	return raw
 }
 
 // schemaFor returns the JSON Schema of a struct of arguments. Model APIs take no
@@ -84,7 +81,6 @@ func schemaFor[A any](opts Options) (*jsonschema.Schema, json.RawMessage) {
 				property.Enum = append(property.Enum, value)
 			}
 		}
-		slices.Reverse(property.Types) // null comes last
 	}
 	text, err := json.Marshal(schema)
 	if err != nil {
@@ -114,14 +110,18 @@ func accepted(property *jsonschema.Schema) string {
 	for _, value := range property.Enum {
 		values = append(values, fmt.Sprintf("%q", value))
 	}
-	return cmp.Or(strings.Join(values, " | "), property.Type, strings.Join(property.Types, " or "))
+	return cmp.Or(strings.Join(values, " | "), property.Type)
 }
 
 // decode reads a call's arguments into a struct that has the schema. Its errors
 // are for the model: they say what is wrong, and what is allowed.
 func decode(raw []byte, schema *jsonschema.Schema, opts Options, into any) error {
-	if err := wellFormed(raw); err != nil {
-		return err
+	err := json.Unmarshal(raw, new(json.RawMessage))
+	switch {
+	case err != nil:
+		return fmt.Errorf("they are not JSON (%w): give one JSON object", err)
+	case !utf8.Valid(raw): // encoding/json would replace the characters, and so run another command
+		return errors.New("they are not UTF-8: give one JSON object in UTF-8")
 	}
 	given, err := members(raw, schema)
 	if err != nil {
@@ -144,31 +144,9 @@ func decode(raw []byte, schema *jsonschema.Schema, opts Options, into any) error
 	return err
 }
 
-// escape matches an escape sequence in JSON. Its group matches one half of a
-// surrogate pair whose other half is missing.
-var escape = regexp.MustCompile(`\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]|(u[dD][89a-fA-F])|.)`)
-
-// wellFormed returns an error for broken JSON and broken characters. encoding/json
-// would replace the characters, and so run another command than the model's.
-func wellFormed(raw []byte) error {
-	err := json.Unmarshal(raw, new(json.RawMessage))
-	switch {
-	case err != nil:
-		return fmt.Errorf("they are not JSON (%w): give one JSON object", err)
-	case !utf8.Valid(raw):
-		return errors.New("they are not UTF-8: give one JSON object in UTF-8")
-	}
-	for _, match := range escape.FindAllSubmatchIndex(raw, -1) {
-		if match[2] >= 0 {
-			return errors.New("they have half of a surrogate pair (\\ud800 to \\udfff): give both halves, or the character itself")
-		}
-	}
-	return nil
-}
-
 // members maps each name in a JSON object to whether its value is not null. It
-// refuses unknown names but description, which models give unasked, and two kinds that encoding/json would accept: a name
-// that is given twice, and a known name in capital letters.
+// refuses unknown names but description, which models give unasked, and two kinds that
+// encoding/json would accept: a name given twice, and a known one in capital letters.
 func members(object []byte, schema *jsonschema.Schema) (given map[string]bool, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	decoder.UseNumber()
@@ -199,40 +177,21 @@ func members(object []byte, schema *jsonschema.Schema) (given map[string]bool, e
 	return given, nil
 }
 
-// likely asks whether an unknown name stands for one that the schema has.
+// likely asks whether an unknown name stands for one that the schema has: one is the other
+// with letters left out, as cmd for command and timeout for timeout_ms.
 func likely(name string, schema *jsonschema.Schema) string {
+	within := func(short, long string) bool {
+		for _, letter := range long {
+			short = strings.TrimPrefix(short, string(letter))
+		}
+		return short == ""
+	}
 	for _, known := range schema.PropertyOrder {
-		if distance(name, known) <= len(known)/3 || strings.Contains(known, name) || strings.Contains(name, known) {
+		if within(name, known) || within(known, name) {
 			return ": did you mean " + known + "?"
 		}
 	}
 	return ""
-}
-
-// distance is the number of bytes to insert, remove or replace between a and b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1) // distances of a's beginning from those of b
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := before
-			if a[i] != b[j] {
-				replaced++
-			}
-			before, row[j+1] = row[j+1], min(replaced, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
-
-// checkRun returns an error for a command or a timeout in milliseconds that cannot be
-// used.
-func checkRun(opts Options, command string, timeout integer) error {
-	return cmp.Or(checkCommand(command), checkTime(opts, "timeout", timeout, time.Millisecond))
 }
 
 func checkCommand(command string) error {

@@ -43,7 +43,7 @@ func refused(t *testing.T, dialect tool.Dialect, name string, tests []refusal) {
 func TestMalformedCallsRunNothing(t *testing.T) {
 	t.Parallel()
 	for _, dialect := range tool.Dialects() {
-		refused(t, dialect, "bash", []refusal{
+		refused(t, dialect, runTool(dialect), []refusal{
 			{"nothing", ``, "they are not JSON (unexpected end of JSON input): give one JSON object"},
 			{"blank", " \n", "they are not JSON (unexpected end of JSON input): give one JSON object"},
 			{"no JSON", `{invalid`, "they are not JSON (invalid character 'i' looking for beginning of object key string): give one JSON object"},
@@ -58,6 +58,8 @@ func TestMalformedCallsRunNothing(t *testing.T) {
 			{"extra", `{"command":"ls","cwd":"/"}`, `there is no argument "cwd"`},
 			{"extra, long", `{"command":"ls","` + strings.Repeat("x", 1000) + `":1}`, `there is no argument "` + strings.Repeat("x", 80) + `…"`},
 			{"wrong case", `{"Command":"ls"}`, `there is no argument "Command"`},
+			{"abbreviated", `{"command":"ls","cmd":"x"}`, `there is no argument "cmd": did you mean command?`},
+			{"mistyped", `{"comand":"ls"}`, `there is no argument "comand": did you mean command?`},
 			{"twice", `{"command":"ls","command":"rm x"}`, "command is given twice"},
 			{"twice, escaped", `{"command":"ls","\u0063ommand":"rm x"}`, "command is given twice"},
 			{"empty", `{"command":""}`, "command is empty: give a bash command"},
@@ -68,9 +70,6 @@ func TestMalformedCallsRunNothing(t *testing.T) {
 			{"an object", `{"command":{"a":1}}`, "command must be string, not object"},
 			{"NUL", `{"command":"ls \u0000"}`, "command has a NUL character, which bash cannot take: leave it out, or have printf '\\0' make it"},
 			{"too long", `{"command":"` + strings.Repeat("x", shared.MaxCommandBytes+1) + `"}`, "command has 1048577 bytes, and 1048576 are allowed: write the script to a file and run that"},
-			{"half a surrogate pair", `{"command":"echo \ud83d"}`, `they have half of a surrogate pair (\ud800 to \udfff): give both halves, or the character itself`},
-			{"the other half", `{"command":"echo \uDE00"}`, `they have half of a surrogate pair (\ud800 to \udfff): give both halves, or the character itself`},
-			{"halves in disorder", `{"command":"echo \ude00\ud83d"}`, `they have half of a surrogate pair (\ud800 to \udfff): give both halves, or the character itself`},
 			{"not UTF-8", "{\"command\":\"echo \xff\"}", "they are not UTF-8: give one JSON object in UTF-8"},
 		})
 	}
@@ -87,16 +86,17 @@ func TestMalformedTimeouts(t *testing.T) {
 			{"beyond floats, below", `{"command":"ls","timeout":-1e999}`, "timeout is out of range: give a number from 0 to 86400000"},
 		})
 	}
-	for dialect, kind := range map[tool.Dialect]string{tool.CheckPID: "integer", tool.TaskID: "integer or null", tool.BashID: "integer"} {
+	for dialect, kind := range map[tool.Dialect]string{tool.CheckPID: "integer", tool.TaskID: "integer", tool.BashID: "integer"} {
 		refused(t, dialect, "bash", []refusal{
 			{"fraction", `{"command":"ls","timeout":1.5}`, "timeout must be " + kind + ", not number 1.5"},
-			{"string", `{"command":"ls","timeout":"1000"}`, "timeout must be " + kind + ", not string"},
+			{"string", `{"command":"ls","timeout":"5s"}`, "timeout must be " + kind + ", not string"},
+			{"fraction in a string", `{"command":"ls","timeout":"1.5"}`, "timeout must be " + kind + ", not number 1.5"},
 			{"bool", `{"command":"ls","timeout":true}`, "timeout must be " + kind + ", not bool"},
 			{"digits without end", `{"command":"ls","timeout":0.` + strings.Repeat("1", 1000) + `}`, "timeout must be " + kind + ", not number 0." + strings.Repeat("1", 71) + "…"},
 		})
 	}
 	refused(t, tool.TaskID, "bash", []refusal{
-		{"negative", `{"command":"ls","timeout":-1}`, "timeout is negative: give milliseconds, or leave it out"},
+		{"negative", `{"command":"ls","timeout":-1}`, "timeout is out of range: give a number from 0 to 9007199254740992"},
 	})
 }
 
@@ -111,7 +111,7 @@ func TestMalformedCallsOfEachDialect(t *testing.T) {
 		{"timeout of a check", `{"check_pid":5,"timeout":5}`, "timeout goes with command only: leave it out"},
 		{"every job", `{"kill_pid":-1}`, "kill_pid is out of range: give a number from 1 to 2147483647"},
 		{"pid 0", `{"check_pid":0}`, "check_pid is out of range: give a number from 1 to 2147483647"},
-		{"pid a string", `{"check_pid":"5"}`, "check_pid must be integer, not string"},
+		{"pid a word", `{"check_pid":"five"}`, "check_pid must be integer, not string"},
 	})
 	refused(t, tool.Mode, "bash", []refusal{
 		{"no command", `{"mode":"slow"}`, "command is missing"},
@@ -122,7 +122,7 @@ func TestMalformedCallsOfEachDialect(t *testing.T) {
 	for _, dialect := range []tool.Dialect{tool.TaskID, tool.BashID} {
 		refused(t, dialect, "bash", []refusal{
 			{"no command", `{"run_in_background":true}`, "command is missing"},
-			{"flag a string", `{"command":"ls","run_in_background":"true"}`, "run_in_background must be boolean, not string"},
+			{"flag a word", `{"command":"ls","run_in_background":"yes"}`, "run_in_background must be boolean, not string"},
 			{"flag a number", `{"command":"ls","run_in_background":1}`, "run_in_background must be boolean, not number"},
 		})
 	}
@@ -161,6 +161,8 @@ func TestWellFormedArguments(t *testing.T) {
 		`{"command":"ls","timeout":5}`:             "ls",
 		`{"command":"ls","timeout":5.0}`:           "ls", // an integer, says JSON Schema
 		`{"command":"ls","timeout":5e3}`:           "ls",
+		`{"command":"ls","timeout":" 5000 "}`:      "ls",
+		`{"command":"ls","description":["any"]}`:   "ls",
 		`{"command":"echo \ud83d\ude00"}`:          "echo 😀",
 		`{"command":"echo \\ud83d"}`:               `echo \ud83d`,
 		`{"command":"echo \ufffd 😀 \u00e9 \\ \""}`: "echo \ufffd 😀 é \\ \"",

@@ -15,14 +15,10 @@ import (
 // bashID is the bash_id dialect: three tools. A command that takes too long is
 // killed, and the answer is an error; a command that fails is not an error.
 // bash_output returns each byte of output once.
-type bashID struct {
-	bash  shared.Bash
-	opts  Options
-	tasks tasks
-}
+type bashID struct{ tasks }
 
 func newBashID(bash shared.Bash, opts Options) *Toolset {
-	d := &bashID{bash: bash, opts: opts, tasks: tasks{bash: bash, prefix: "bash_", limits: opts.Limits}}
+	d := &bashID{tasks{bash: bash, opts: opts, prefix: "bash_", noun: "background process with the bash_id"}}
 	return &Toolset{tools: []tool{
 		define(opts, "bash", bashIDDescription, Hints{Destructive: true, OpenWorld: true}, d.run),
 		define(opts, "bash_output", bashIDOutputDescription, Hints{ReadOnly: true}, d.output),
@@ -37,7 +33,7 @@ type bashIDArgs struct {
 }
 
 func (a bashIDArgs) check(opts Options, _ map[string]bool) error {
-	return checkRun(opts, a.Command, a.Timeout)
+	return cmp.Or(checkCommand(a.Command), checkTime(opts, "timeout", a.Timeout, time.Millisecond))
 }
 
 type bashIDJobArgs struct {
@@ -54,17 +50,15 @@ func (d *bashID) run(ctx context.Context, args bashIDArgs, live io.Writer) Answe
 	if err != nil {
 		return d.failed("", err)
 	}
-	id := d.tasks.addJob(ctx, r, req.Mode)
+	id := d.addJob(r, req.Mode)
 	if r.Status == shared.StatusRunning || req.Mode == shared.ModeBackground && id != "" {
 		text := state(id, r, streams(r)) + d.opts.fill("\n\nUse {bash_output} with this bash_id to read its output, {kill_bash} to terminate it.")
-		stuck := false
+		stuck := req.Mode != shared.ModeBackground && !letRun(ctx)
 		switch {
-		case req.Mode == shared.ModeBackground:
+		case stuck:
+			text = "[Command was sent SIGKILL, but " + unstoppable + ".]\n\n" + text
 		case letRun(ctx):
 			text = bracket(goesOn(req.Timeout), "") + "\n\n" + text
-		default:
-			stuck = true
-			text = "[Command was sent SIGKILL, but " + unstoppable + ".]\n\n" + text
 		}
 		return Answer{Text: text, IsError: stuck, Result: r, ID: id}
 	}
@@ -78,7 +72,7 @@ func (d *bashID) run(ctx context.Context, args bashIDArgs, live io.Writer) Answe
 
 func (d *bashID) output(ctx context.Context, args bashIDJobArgs, _ io.Writer) Answer {
 	id := args.ID
-	_, r, err := d.tasks.check(ctx, id, shared.CheckRequest{})
+	_, r, err := d.check(ctx, id, shared.CheckRequest{})
 	if err != nil {
 		return d.failed(id, err)
 	}
@@ -87,21 +81,14 @@ func (d *bashID) output(ctx context.Context, args bashIDJobArgs, _ io.Writer) An
 
 func (d *bashID) kill(ctx context.Context, args bashIDJobArgs, _ io.Writer) Answer {
 	id := args.ID
-	r, had, err := d.tasks.kill(ctx, id)
+	r, said, err := d.tasks.kill(ctx, "Process "+id, id)
 	switch {
-	case errors.Is(err, shared.ErrNotFound) && d.tasks.find(id) != nil:
+	case errors.Is(err, shared.ErrNotFound) && d.find(id) != nil:
 		return Answer{Text: fmt.Sprintf("Process %s is not running any more.", id), ID: id}
 	case err != nil:
 		return d.failed(id, err)
 	}
-	text := fmt.Sprintf("Process %s terminated.\n", id)
-	switch {
-	case had:
-		text = fmt.Sprintf("Process %s had already ended.\n", id)
-	case !over(r):
-		text = fmt.Sprintf("Process %s was sent SIGKILL, but %s.\n", id, unstoppable)
-	}
-	return Answer{Text: text + state(id, r, streams(r)), IsError: !over(r), Result: r, ID: id}
+	return Answer{Text: said + "\n" + state(id, r, streams(r)), IsError: !over(r), Result: r, ID: id}
 }
 
 // state is the text about a background process: its state, and then body.
@@ -111,10 +98,8 @@ func state(id string, r *shared.Result, body string) string {
 	if r.Status != shared.StatusRunning {
 		fmt.Fprintf(&b, "exit code: %s\n", exitCode(r))
 	}
-	for _, sentence := range []string{unasked(r), endedToo(r)} {
-		if sentence != "" {
-			b.WriteString(sentence + "\n")
-		}
+	if why := unasked(r); why != "" {
+		b.WriteString(why + "\n")
 	}
 	if len(r.Leftover) > 0 {
 		fmt.Fprintf(&b, "still running: %s\n", listed(r.Leftover))
@@ -123,13 +108,4 @@ func state(id string, r *shared.Result, body string) string {
 		b.WriteString("\n" + strings.TrimSuffix(body, "\n"))
 	}
 	return strings.TrimSuffix(b.String(), "\n") + omissions(r)
-}
-
-func (d *bashID) failed(id string, err error) Answer {
-	var known *shared.Error
-	if !errors.As(err, &known) {
-		return failed("no result", err)
-	}
-	text := string(known.Code) + ": " + d.tasks.problem("background process with the bash_id", id, err)
-	return Answer{Text: text, IsError: true, Err: err}
 }

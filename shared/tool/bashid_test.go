@@ -44,7 +44,7 @@ func TestCase03_ExecuteBackgroundCommand(t *testing.T) {
 	assert.False(t, answer.IsError)
 	assert.Less(t, answer.Result.Duration, 4*time.Second)
 	assert.True(t, plugintest.Alive(answer.Result.PID))
-	assert.Regexp(t, `^bash_\d+_[a-z0-9]{9}$`, answer.ID)
+	assert.Regexp(t, `^bash_1[a-z0-9]{3}$`, answer.ID)
 	assert.Equal(t, "bash_id: "+answer.ID+"\nstatus: running\n\nUse bash_output with this bash_id to read its output, kill_bash to terminate it.", answer.Text)
 }
 
@@ -120,7 +120,7 @@ func TestCase10_ForegroundCommandTimesOut(t *testing.T) {
 	a := newAgent(t, tool.BashID)
 	answer := a.run(args{"command": "echo begun; sleep 10", "timeout": 1000})
 	assert.True(t, answer.IsError)
-	assert.Equal(t, "[Command timed out after 1s and was killed.]\n\nstdout:\nbegun\n\nexit code: 143 (SIGTERM)", answer.Text)
+	assert.Equal(t, "[Command timed out after 1s and was killed.]\n\nstdout:\nbegun\n\nexit code: 143 (SIGTERM)\n[To run it longer, give a longer timeout or run_in_background=true.]", answer.Text)
 	assert.Less(t, answer.Result.Duration, 5*time.Second)
 	assert.False(t, plugintest.Alive(answer.Result.PID))
 }

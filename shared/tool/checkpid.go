@@ -1,11 +1,13 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"bashplugin/shared"
@@ -34,19 +36,14 @@ type checkPIDArgs struct {
 }
 
 func (a checkPIDArgs) check(opts Options, given map[string]bool) error {
-	actions := 0
-	for _, name := range []string{"command", "check_pid", "kill_pid"} {
-		if given[name] {
-			actions++
-		}
-	}
+	actions := slices.DeleteFunc([]string{"command", "check_pid", "kill_pid"}, func(name string) bool { return !given[name] })
 	switch {
-	case actions == 0:
+	case len(actions) == 0:
 		return errors.New("one of command, check_pid, or kill_pid is required")
-	case actions > 1:
+	case len(actions) > 1:
 		return errors.New("command, check_pid and kill_pid exclude each other: give one of them")
 	case given["command"]:
-		return checkRun(opts, a.Command, a.Timeout)
+		return cmp.Or(checkCommand(a.Command), checkTime(opts, "timeout", a.Timeout, time.Millisecond))
 	case given["timeout"]:
 		return errors.New("timeout goes with command only: leave it out")
 	case given["check_pid"]:
@@ -78,7 +75,7 @@ func (d checkPID) run(ctx context.Context, args checkPIDArgs, live io.Writer) An
 			head = fmt.Sprintf("Command backgrounded (pid %d). This call waits no longer; the command goes on.", r.PID)
 		}
 		lines := append(logs(r), "Use check_pid or kill_pid to manage.")
-		return Answer{Text: bracket(head, tails(r), lines...) + omissions(r), Result: r}
+		return Answer{Text: bracket(head, headed(r, "stdout", "stderr", false), lines...) + omissions(r), Result: r}
 	}
 	manage := fmt.Sprintf("Use check_pid or kill_pid with %d to manage.", r.PID)
 	return Answer{Text: account(r, req.Timeout, manage), IsError: r.Status != shared.StatusCompleted, Result: r}
@@ -102,7 +99,7 @@ func (d checkPID) look(ctx context.Context, pid int) Answer {
 		return Answer{Text: bracket(head, fresh, logs(r)...) + omissions(r), Result: r}
 	}
 	head := fmt.Sprintf("Process %d exited with code %s.", pid, exitCode(r))
-	output := tails(r)
+	output := headed(r, "stdout", "stderr", false)
 	if !over(r) {
 		output = news(r)
 	}
@@ -111,8 +108,7 @@ func (d checkPID) look(ctx context.Context, pid int) Answer {
 
 // news shows the output since the last answer.
 func news(r *shared.Result) string {
-	return section("New output since last check ("+amount(r.Stdout)+"):", shown(r, r.Stdout)) +
-		section("New stderr since last check ("+amount(r.Stderr)+"):", shown(r, r.Stderr))
+	return headed(r, "New output since last check", "New stderr since last check", true)
 }
 
 func (d checkPID) kill(ctx context.Context, pid int) Answer {
@@ -127,7 +123,7 @@ func (d checkPID) kill(ctx context.Context, pid int) Answer {
 	case r.Status != shared.StatusKilled:
 		head = fmt.Sprintf("Process %d had exited with code %s; nothing that it started is running any more.", pid, exitCode(r))
 	}
-	return Answer{Text: d.final(head, tails(r), r), IsError: !over(r), Result: r}
+	return Answer{Text: d.final(head, headed(r, "stdout", "stderr", false), r), IsError: !over(r), Result: r}
 }
 
 // final is the text about a job whose bash has ended.

@@ -120,7 +120,7 @@ func TestBackgroundExecution(t *testing.T) {
 		answer := a.run(args{"command": "sleep 30", "timeout": 200})
 		assert.Less(t, time.Since(start), 8*time.Second)
 		assert.False(t, answer.IsError)
-		assert.Regexp(t, `^\[Command backgrounded after 0\.2s \(pid \d+\)\.\n\nFull output: \S+ \(stdout\), \S+ \(stderr\)\nUse check_pid or kill_pid to manage\.\]$`, answer.Text)
+		assert.Regexp(t, `^\[Command backgrounded after 0\.2s \(pid \d+\)\.\n\nFull output: \S+\.stdout\.log\nFull output: \S+\.stderr\.log\nUse check_pid or kill_pid to manage\.\]$`, answer.Text)
 	})
 	t.Run("check_pid returns status of running process", func(t *testing.T) {
 		pid := pidOf(t, a.run(args{"command": "echo started && " + forever, "timeout": 200}))
@@ -150,7 +150,7 @@ func TestBackgroundExecution(t *testing.T) {
 		for range 2 { // the final output can be read again
 			answer := a.run(args{"check_pid": pid})
 			assert.False(t, answer.IsError)
-			assert.Regexp(t, `^\[Process \d+ exited with code 0\.\n\nstdout:\nbegun\ndone\n\nFull output: .+\]$`, answer.Text)
+			assert.Regexp(t, `^\[Process \d+ exited with code 0\.\n\nstdout:\nbegun\ndone\n\nFull output: .+\nFull output: .+\]$`, answer.Text)
 		}
 	})
 	t.Run("check_pid on unknown pid returns error", func(t *testing.T) {

@@ -16,14 +16,10 @@ import (
 // claude is the dialect with the names and the result shapes of Claude Code's shell
 // tools. A command that takes long goes on in the background, and one that fails is an
 // error. Its BashOutput can wait, too.
-type claude struct {
-	bash  shared.Bash
-	opts  Options
-	tasks tasks
-}
+type claude struct{ tasks }
 
 func newClaude(bash shared.Bash, opts Options) *Toolset {
-	d := &claude{bash: bash, opts: opts, tasks: tasks{bash: bash, prefix: "bash_", limits: opts.Limits}}
+	d := &claude{tasks{bash: bash, opts: opts, prefix: "bash_", noun: "background shell"}}
 	return &Toolset{tools: []tool{
 		define(opts, "Bash", claudeDescription, Hints{Destructive: true, OpenWorld: true}, d.run),
 		define(opts, "BashOutput", claudeOutputDescription, Hints{ReadOnly: true}, d.output),
@@ -39,7 +35,7 @@ type claudeArgs struct {
 }
 
 func (a claudeArgs) check(opts Options, _ map[string]bool) error {
-	return checkRun(opts, a.Command, a.Timeout)
+	return cmp.Or(checkCommand(a.Command), checkTime(opts, "timeout", a.Timeout, time.Millisecond))
 }
 
 type claudeOutputArgs struct {
@@ -67,7 +63,7 @@ func (d *claude) run(ctx context.Context, args claudeArgs, live io.Writer) Answe
 	if err != nil {
 		return d.failed("", err)
 	}
-	id := d.tasks.addJob(ctx, r, req.Mode)
+	id := d.addJob(r, req.Mode)
 	var lines []string
 	if r.Status != shared.StatusRunning && r.Status != shared.StatusCompleted {
 		lines = append(lines, "Exit code "+exitCode(r))
@@ -88,7 +84,7 @@ func (d *claude) run(ctx context.Context, args claudeArgs, live io.Writer) Answe
 }
 
 func (d *claude) output(ctx context.Context, args claudeOutputArgs, _ io.Writer) Answer {
-	r, err := d.tasks.await(ctx, args.ID, times(args.Wait, time.Millisecond, 0), args.WaitFor, false)
+	r, said, err := d.await(ctx, args.ID, shared.CheckRequest{Wait: times(args.Wait, time.Millisecond, 0), WaitFor: args.WaitFor})
 	if err != nil {
 		return d.failed(args.ID, err)
 	}
@@ -97,7 +93,7 @@ func (d *claude) output(ctx context.Context, args claudeOutputArgs, _ io.Writer)
 		text += fmt.Sprintf("\n\n<exit_code>%d</exit_code>", r.ExitCode)
 	}
 	text += tagged("stdout", shown(r, r.Stdout), args.Filter) + tagged("stderr", shown(r, r.Stderr), args.Filter)
-	return Answer{Text: text + omissions(r) + unmatched(r, args.WaitFor), Result: r, ID: args.ID}
+	return Answer{Text: text + omissions(r) + strings.Replace(said, "; ", "\n\nNote: ", 1), Result: r, ID: args.ID}
 }
 
 // tagged shows the lines of a stream that match.
@@ -116,22 +112,11 @@ func tagged(tag, text, filter string) string {
 }
 
 func (d *claude) kill(ctx context.Context, args claudeKillArgs, _ io.Writer) Answer {
-	r, had, err := d.tasks.kill(ctx, args.ID)
+	r, said, err := d.tasks.kill(ctx, "Shell "+args.ID, args.ID)
 	if err != nil {
 		return d.failed(args.ID, err)
 	}
-	text := strings.TrimSpace("Ended the shell " + args.ID + " (" + shorten(r.Command, maxCommand) + "). " + endedToo(r))
-	switch {
-	case had:
-		text = fmt.Sprintf("The shell %s had ended (%s)", args.ID, r.Status)
-	case !over(r):
-		text = fmt.Sprintf("The shell %s was sent SIGKILL, but %s", args.ID, unstoppable)
-	}
-	message, _ := json.Marshal(map[string]string{"message": text, "shell_id": args.ID}) // cannot fail
-	text = string(message) + tagged("stdout", r.Stdout.Content, "") + tagged("stderr", r.Stderr.Content, "")
+	message, _ := json.Marshal(map[string]string{"message": said, "shell_id": args.ID}) // cannot fail
+	text := string(message) + tagged("stdout", r.Stdout.Content, "") + tagged("stderr", r.Stderr.Content, "")
 	return Answer{Text: text, IsError: !over(r), Result: r, ID: args.ID}
-}
-
-func (d *claude) failed(id string, err error) Answer {
-	return Answer{Text: d.tasks.problem("background shell", id, err), IsError: true, Err: err}
 }

@@ -48,28 +48,15 @@ Background Execution:
 - Initial output shown when moved to background
 
 Notes:
-- Quote file paths with spaces
-- Command argument required, without a ` + "`<command>`" + ` wrapper
 - Optional timeout in milliseconds (default {timeout_ms}), cut to {max_ms}; the command is killed then. In the background there is none, unless one is given
-- Separate multiple commands with ';' or '&&', not newlines
+- Quote file paths with spaces; separate multiple commands with ';' or '&&', not newlines; don't add a ` + "`<command>`" + ` wrapper
 - Each command starts in the same directory: use absolute paths, not ` + "`cd`" + `: "pytest /foo/bar/tests", not "cd /foo/bar && pytest tests"`
 
-const taskIDOutputDescription = `Retrieve output from a background bash task.
+const taskIDOutputDescription = "Retrieve output from a background bash task, by its task_id. Returns the accumulated stdout and stderr, " +
+	"and the current status (running/completed/killed/failed). Use this to monitor long-running background tasks."
 
-Usage:
-- Accepts a task_id parameter to identify the background task
-- Returns the accumulated stdout and stderr output
-- Shows current task status (running/completed/killed/failed)
-- Use this to monitor or check output from long-running background tasks
-- Task IDs are returned when commands are moved to background`
-
-const taskIDKillDescription = `Terminate a running background bash task.
-
-Usage:
-- Accepts a task_id parameter to identify the task to kill
-- Sends SIGTERM first, then SIGKILL if needed (Unix-like systems)
-- Returns success or failure status
-- Use this when you need to stop a long-running background task`
+const taskIDKillDescription = "Terminate a running background bash task, by its task_id. Sends SIGTERM first, then SIGKILL if needed. " +
+	"Returns success or failure status."
 
 const bashIDDescription = "Execute bash commands. Returns the output and exit code of a foreground command, which is killed at its timeout (default: {timeout_s} seconds), " +
 	"and the bash_id of a background command, for {bash_output} and {kill_bash}. Background commands are killed when the session ends. " +

@@ -6,6 +6,9 @@
 // result texts, so that a host can change what runs its commands and keep its
 // prompts:
 //
+//	Native    bash, bash_job, bash_kill and bash_jobs: a command that takes too
+//	          long becomes a job, and waiting replaces polling. The Default
+//	Claude    Bash, BashOutput and KillShell, as in Claude Code
 //	CheckPID  bash with check_pid and kill_pid; a command that takes too long
 //	          goes on in the background
 //	Mode      bash with a mode (default, slow, background); merged output, cut
@@ -17,7 +20,7 @@
 // A Toolset is a dialect over a Bash. Its Definitions go to the model, each call
 // by the model goes to Call, and the Answer goes back:
 //
-//	tools, err := tool.New(tool.BashID, bash, tool.Options{})
+//	tools, err := tool.New(tool.Default, bash, tool.Options{})
 //	if err != nil {
 //		return err
 //	}
@@ -27,9 +30,10 @@
 //	answer := tools.Call(ctx, tool.Call{Name: use.Name, Arguments: use.Input})
 //
 // Call never fails: the Answer to a malformed call tells the model what is wrong
-// and how to call the tool. Any Bash will do, and several Toolsets may share one.
+// and how to call the tool. Render makes the definitions for other model APIs, and
+// Options change names, timeouts and limits. Any Bash will do, and several Toolsets may share one.
 //
-// A dialect is one file (bashid.go is a good one to start from): it defines its
+// A dialect is one file (native.go is a good one to start from): it defines its
 // tools, each with a struct of arguments and a method that executes a call. A
 // further dialect also needs its name in tool.go, in Dialects and in New. The
 // schemas and the decoding of calls are in args.go, the ids of jobs in tasks.go,

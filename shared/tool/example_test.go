@@ -17,7 +17,7 @@ func Example() {
 		return
 	}
 	defer bash.Close()
-	tools, err := tool.New(tool.BashID, bash, tool.Options{})
+	tools, err := tool.New(tool.Default, bash, tool.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -38,17 +38,14 @@ func Example() {
 	}
 	// Output:
 	// bash
-	// bash_output
-	// kill_bash
+	// bash_job
+	// bash_kill
+	// bash_jobs
 	//
-	// stdout:
 	// hello
-	//
-	// stderr:
 	// oops
+	// [ended with exit code 3]
 	//
-	// exit code: 3
-	//
-	// invalid arguments: there is no argument "comand"
-	// Usage: bash {"command": string, "timeout"?: integer, "run_in_background"?: boolean}
+	// invalid arguments: there is no argument "comand": did you mean command?
+	// Usage: bash {"command": string, "timeout"?: integer, "background"?: boolean, "dir"?: string}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 )
 
 // Format is a shape in which a model API takes definitions.
@@ -32,8 +31,12 @@ func (t *Toolset) Render(format Format) (json.RawMessage, error) {
 		case OpenAI:
 			tools = append(tools, map[string]any{"type": "function", "function": function})
 		case Gemini:
-			function["parameters"] = forGemini(d.InputSchema)
-			maps.DeleteFunc(function, func(_ string, value any) bool { return value == nil })
+			var schema map[string]any
+			_ = json.Unmarshal(d.InputSchema, &schema) // cannot fail
+			delete(schema, "additionalProperties")     // Gemini refuses it,
+			if function["parameters"] = schema; schema["properties"] == nil {
+				delete(function, "parameters") // and an object without properties
+			}
 			functions = append(functions, function)
 			tools = []any{map[string]any{"functionDeclarations": functions}}
 		default:
@@ -45,23 +48,4 @@ func (t *Toolset) Render(format Format) (json.RawMessage, error) {
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(tools)
 	return bytes.TrimSpace(b.Bytes()), err
-}
-
-// forGemini returns a schema without what Gemini refuses: additionalProperties, lists of
-// types, and an object without properties, for which it returns nil.
-func forGemini(schema json.RawMessage) any {
-	var object struct {
-		Type       string                    `json:"type"`
-		Properties map[string]map[string]any `json:"properties"`
-		Required   []string                  `json:"required,omitempty"`
-	}
-	if err := json.Unmarshal(schema, &object); err != nil || len(object.Properties) == 0 {
-		return nil
-	}
-	for _, property := range object.Properties {
-		if types, ok := property["type"].([]any); ok {
-			property["type"] = types[0]
-		}
-	}
-	return object
 }

@@ -29,6 +29,9 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(serverEnv) != "" {
+		serveHello()
+	}
 	flag.Parse()
 	if flag.Lookup("test.fuzzworker").Value.String() == "true" {
 		os.Exit(m.Run()) // fuzz targets do without the plugin
@@ -63,9 +66,10 @@ type args = map[string]any
 // what its jobs do.
 type agent struct {
 	*tool.Toolset
-	t    testing.TB
-	bash shared.Bash
-	dir  string // where commands run
+	t       testing.TB
+	dialect tool.Dialect
+	bash    shared.Bash
+	dir     string // where commands run
 }
 
 // newAgent works with the plugin.
@@ -77,12 +81,18 @@ func newAgent(t testing.TB, dialect tool.Dialect) *agent {
 // newAgentOver has a working directory of its own.
 func newAgentOver(t testing.TB, dialect tool.Dialect, bash shared.Bash) *agent {
 	t.Helper()
+	return newAgentWith(t, dialect, bash, tool.Options{})
+}
+
+func newAgentWith(t testing.TB, dialect tool.Dialect, bash shared.Bash, opts tool.Options) *agent {
+	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
-	tools, err := tool.New(dialect, bash, tool.Options{Dir: dir})
+	opts.Dir = dir
+	tools, err := tool.New(dialect, bash, opts)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, tools.Close()) })
-	return &agent{tools, t, bash, dir}
+	return &agent{tools, t, dialect, bash, dir}
 }
 
 // use calls a tool.
@@ -96,7 +106,15 @@ func (a *agent) use(name string, arguments args) tool.Answer {
 // run calls the tool that every dialect has.
 func (a *agent) run(arguments args) tool.Answer {
 	a.t.Helper()
-	return a.use("bash", arguments)
+	return a.use(runTool(a.dialect), arguments)
+}
+
+// runTool is that tool's name.
+func runTool(dialect tool.Dialect) string {
+	if dialect == tool.Claude {
+		return "Bash"
+	}
+	return "bash"
 }
 
 // runs calls it for a command alone.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"bashplugin/shared"
@@ -80,10 +81,7 @@ func detached(r *shared.Result) string {
 // combined is the text about a command in the foreground. It has at most
 // maxMetadata bytes more than the limit on output.
 func combined(r *shared.Result, timeout time.Duration) string {
-	head, text := verdict(r, timeout), ends(r, true)
-	if o := r.Stdout; o.Truncated {
-		text = fmt.Sprintf("[output truncated in middle: got %s, showing about %d]\n", count(int(o.TotalBytes), "byte"), o.OutputBytes) + text
-	}
+	head, text := verdict(r, timeout), middle(r, r.Stdout)
 	switch {
 	case head == "" && text == "":
 		text = "[no output]"
@@ -109,6 +107,20 @@ func verdict(r *shared.Result, timeout time.Duration) string {
 		return "[command timed out after " + seconds(timeout) + "]"
 	}
 	return "[command " + killed(r, timeout) + "]"
+}
+
+// middle shows the output, without its middle if the limits cut that.
+func middle(r *shared.Result, o shared.Output) string {
+	if !o.Truncated {
+		return shown(r, o)
+	}
+	where := strings.TrimSuffix(fullOutput(o), ".")
+	if o.Path != "" && o.PathError == "" {
+		where = "all of it: " + o.Path
+	}
+	left := count(int(o.TotalBytes)-o.OutputBytes, "byte") + ", " + count(max(0, int(o.TotalLines)-o.OutputLines), "line")
+	return fmt.Sprintf("[output truncated in middle: got %s, showing %d]\n%s[snip: %s; %s]\n%s",
+		count(int(o.TotalBytes), "byte"), o.OutputBytes, endLine(o.Head), left, where, shown(r, o))
 }
 
 // remaining says, in at most room bytes, how to reach the processes that the command

@@ -41,7 +41,8 @@ func TestModeUnitOutputTruncationAtVariousSizes(t *testing.T) {
 				return
 			}
 			assert.True(t, strings.HasPrefix(answer.Text, "[output truncated in middle: got "), answer.Text[:100])
-			assert.Contains(t, answer.Text, "max is 128.0KB]\n"+output[:end]+"\n\n[snip]\n\n"+output[size-end:]+"\n[Full output: ")
+			numbers := fmt.Sprintf("got %d bytes, showing %d]\n", size, 2*end)
+			assert.Contains(t, answer.Text, numbers+output[:end]+fmt.Sprintf("\n[snip: %d bytes, 0 lines; all of it: %s]\n", size-2*end, answer.Result.Stdout.Path)+output[size-end:])
 		})
 	}
 }

@@ -3,7 +3,6 @@ package tool
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -14,20 +13,13 @@ import (
 	"bashplugin/shared"
 )
 
-// defaultWait is how long a call waits for a match if it does not say.
-const defaultWait = time.Minute
-
 // native is the dialect of this module: a command that takes long becomes a job instead
 // of being killed, waiting replaces polling, and nothing is shown twice. The streams are
 // merged. Below them, in brackets, is what the tool says.
-type native struct {
-	bash  shared.Bash
-	opts  Options
-	tasks tasks
-}
+type native struct{ tasks }
 
 func newNative(bash shared.Bash, opts Options) *Toolset {
-	d := &native{bash: bash, opts: opts, tasks: tasks{bash: bash, prefix: "job_", limits: opts.Limits}}
+	d := &native{tasks{bash: bash, opts: opts, prefix: "job_", noun: "job"}}
 	return &Toolset{tools: []tool{
 		define(opts, "bash", nativeDescription, Hints{Destructive: true, OpenWorld: true}, d.run),
 		define(opts, "bash_job", nativeJobDescription, Hints{ReadOnly: true}, d.job),
@@ -43,10 +35,7 @@ type nativeArgs struct {
 	Dir        string  `json:"dir,omitempty" jsonschema:"Directory to run in"`
 }
 
-func (a nativeArgs) check(opts Options, given map[string]bool) error {
-	if bool(a.Background) && given["timeout"] {
-		return errors.New("timeout and background exclude each other: leave one out")
-	}
+func (a nativeArgs) check(opts Options, _ map[string]bool) error {
 	return cmp.Or(checkCommand(a.Command), checkTime(opts, "timeout, in seconds,", a.Timeout, time.Second))
 }
 
@@ -68,11 +57,8 @@ type nativeKillArgs struct {
 func (d *native) run(ctx context.Context, args nativeArgs, live io.Writer) Answer {
 	req := d.opts.request(args.Command, live)
 	req.Timeout, req.Merge = times(args.Timeout, time.Second, d.opts.Timeout), true
-	switch {
-	case filepath.IsAbs(args.Dir):
-		req.Dir = args.Dir
-	case args.Dir != "":
-		req.Dir = filepath.Join(req.Dir, args.Dir)
+	if req.Dir = args.Dir; !filepath.IsAbs(args.Dir) {
+		req.Dir = filepath.Join(d.opts.Dir, args.Dir)
 	}
 	if args.Background {
 		req.Mode, req.Timeout = shared.ModeBackground, 0
@@ -81,7 +67,7 @@ func (d *native) run(ctx context.Context, args nativeArgs, live io.Writer) Answe
 	if err != nil {
 		return d.failed("", err)
 	}
-	id := d.tasks.addJob(ctx, r, req.Mode)
+	id := d.addJob(r, req.Mode)
 	text := outcomeOf(r)
 	if id != "" {
 		text = "job " + id + " " + text
@@ -89,33 +75,24 @@ func (d *native) run(ctx context.Context, args nativeArgs, live io.Writer) Answe
 	if !over(r) {
 		text += d.opts.fill(": {bash_job} waits for it and shows new output, {bash_kill} ends it")
 	}
-	return Answer{Text: nativeText(r, true, text), IsError: r.Status == shared.StatusKilled, Result: r, ID: id}
+	return Answer{Text: nativeText(r, text), IsError: r.Status == shared.StatusKilled, Result: r, ID: id}
 }
 
 func (d *native) job(ctx context.Context, args nativeJobArgs, _ io.Writer) Answer {
-	r, err := d.tasks.await(ctx, args.ID, times(args.Wait, time.Second, 0), args.WaitFor, bool(args.All))
+	req := shared.CheckRequest{All: bool(args.All), Wait: times(args.Wait, time.Second, 0), WaitFor: args.WaitFor}
+	r, said, err := d.await(ctx, args.ID, req)
 	if err != nil {
 		return d.failed(args.ID, err)
 	}
-	text := "job " + args.ID + " " + outcomeOf(r) + unmatched(r, args.WaitFor)
-	return Answer{Text: nativeText(r, bool(args.All), text), Result: r, ID: args.ID}
+	return Answer{Text: nativeText(r, "job "+args.ID+" "+outcomeOf(r)+said), Result: r, ID: args.ID}
 }
 
 func (d *native) kill(ctx context.Context, args nativeKillArgs, _ io.Writer) Answer {
-	r, had, err := d.tasks.kill(ctx, args.ID)
+	r, said, err := d.tasks.kill(ctx, "job "+args.ID, args.ID)
 	if err != nil {
 		return d.failed(args.ID, err)
 	}
-	text := "job " + args.ID + " "
-	switch {
-	case had:
-		text += "had ended: " + outcomeOf(r)
-	case over(r):
-		text += strings.TrimSuffix("is killed. "+endedToo(r), ". ")
-	default:
-		text += "was sent SIGKILL, but " + unstoppable
-	}
-	return Answer{Text: nativeText(r, false, text), IsError: !over(r), Result: r, ID: args.ID}
+	return Answer{Text: nativeText(r, strings.TrimSuffix(said, ".")), IsError: !over(r), Result: r, ID: args.ID}
 }
 
 // jobs lists the jobs that have an id here.
@@ -125,7 +102,7 @@ func (d *native) jobs(ctx context.Context, _ struct{}, _ io.Writer) Answer {
 		return d.failed("", err)
 	}
 	var lines []string
-	for _, t := range d.tasks.known() {
+	for _, t := range d.known() {
 		if i := slices.IndexFunc(all.Jobs, t.is); i >= 0 {
 			r := all.Jobs[i]
 			lines = append(lines, fmt.Sprintf("%s %s: %s", t.id, outcomeOf(&r), shorten(oneLine(r.Command), maxQuoted)))
@@ -134,14 +111,16 @@ func (d *native) jobs(ctx context.Context, _ struct{}, _ io.Writer) Answer {
 	return Answer{Text: cmp.Or(strings.Join(lines, "\n"), "[no jobs]"), Result: all}
 }
 
-// nativeText is new output and what the tool says. whole says that the output is all
-// there is.
-func nativeText(r *shared.Result, whole bool, text string) string {
-	output := ends(r, whole)
-	if output == "" && r.PID != 0 {
-		text += "; no new output"
+// nativeText is the new output and, below it, what the tool says.
+func nativeText(r *shared.Result, said string) string {
+	output := shown(r, r.Stdout)
+	switch {
+	case output != "":
+		return endLine(output) + bracket(said, "") + omissions(r)
+	case r.Stdout.TotalBytes == 0:
+		return bracket(said+"; no output", "")
 	}
-	return strings.TrimPrefix(endLine(output)+bracket(text, ""), "\n")
+	return bracket(said+"; no new output", "")
 }
 
 // outcomeOf says what became of a command, or since when it runs.
@@ -154,8 +133,4 @@ func outcomeOf(r *shared.Result) string {
 		text += ", but left running " + listed(r.Leftover)
 	}
 	return text
-}
-
-func (d *native) failed(id string, err error) Answer {
-	return Answer{Text: bracket(d.tasks.problem("job", id, err), ""), IsError: true, Err: err}
 }

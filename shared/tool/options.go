@@ -50,7 +50,7 @@ func goesOn(timeout time.Duration) string {
 // withDefaults replaces zero values by those of a dialect, and validates the others.
 func (o Options) withDefaults(dialect Dialect) (Options, error) {
 	byDefault := map[Dialect]Options{
-		Native:   {Timeout: 2 * time.Minute, MaxTimeout: time.Hour, Limits: shared.Limits{MaxLines: -1, MaxBytes: 30000, Ends: 10000}},
+		Native:   {Timeout: 2 * time.Minute, MaxTimeout: time.Hour, Limits: shared.Limits{MaxLines: -1, MaxBytes: 30000}},
 		Claude:   {Timeout: 2 * time.Minute, MaxTimeout: 10 * time.Minute, Limits: shared.Limits{MaxLines: -1, MaxBytes: 30000}},
 		CheckPID: {Timeout: shared.DefaultTimeout},
 		Mode:     {Timeout: 30 * time.Second, Limits: shared.Limits{MaxLines: -1, MaxBytes: 128 << 10, Ends: 4 << 10}},

@@ -16,14 +16,10 @@ import (
 // taskID is the task_id dialect: three tools. A command that fails is not an error,
 // and bash_output shows all output of a task each time. The dialect bans no
 // commands: the host decides what may be run.
-type taskID struct {
-	bash  shared.Bash
-	opts  Options
-	tasks tasks
-}
+type taskID struct{ tasks }
 
 func newTaskID(bash shared.Bash, opts Options) *Toolset {
-	d := &taskID{bash: bash, opts: opts, tasks: tasks{bash: bash, prefix: "task_", limits: opts.Limits}}
+	d := &taskID{tasks{bash: bash, opts: opts, prefix: "task_", noun: "task"}}
 	return &Toolset{tools: []tool{
 		define(opts, "bash", taskIDDescription, Hints{Destructive: true, OpenWorld: true}, d.run),
 		define(opts, "bash_output", taskIDOutputDescription, Hints{ReadOnly: true}, d.output),
@@ -32,16 +28,13 @@ func newTaskID(bash shared.Bash, opts Options) *Toolset {
 }
 
 type taskIDArgs struct {
-	Command    string   `json:"command" jsonschema:"The command to execute"`
-	Timeout    *integer `json:"timeout,omitempty" jsonschema:"Optional timeout in milliseconds (max {max_ms})"`
-	Background flag     `json:"run_in_background,omitempty" jsonschema:"Set to true to run this command in the background. Use {bash_output} to read output later."`
+	Command    string  `json:"command" jsonschema:"The command to execute"`
+	Timeout    integer `json:"timeout,omitempty" jsonschema:"Optional timeout in milliseconds (max {max_ms})"`
+	Background flag    `json:"run_in_background,omitempty" jsonschema:"Set to true to run this command in the background. Use {bash_output} to read output later."`
 }
 
 func (a taskIDArgs) check(Options, map[string]bool) error {
-	if a.Timeout != nil && *a.Timeout < 0 {
-		return errors.New("timeout is negative: give milliseconds, or leave it out")
-	}
-	return checkCommand(a.Command)
+	return cmp.Or(checkCommand(a.Command), checkRange("timeout", a.Timeout, 0, 1<<53)) // more than the maximum is cut to it
 }
 
 type taskIDJobArgs struct {
@@ -50,16 +43,17 @@ type taskIDJobArgs struct {
 
 func (d *taskID) run(ctx context.Context, args taskIDArgs, live io.Writer) Answer {
 	req := d.opts.request(args.Command, live)
-	req.Mode, req.Timeout = shared.ModeAuto, d.timeout(args.Timeout, d.opts.Timeout)
+	given := times(min(args.Timeout, integer(d.opts.MaxTimeout/time.Millisecond)), time.Millisecond, 0)
+	req.Mode, req.Timeout = shared.ModeAuto, cmp.Or(given, d.opts.Timeout)
 	if args.Background {
-		req.Mode, req.Timeout = shared.ModeBackground, d.timeout(args.Timeout, 0)
+		req.Mode, req.Timeout = shared.ModeBackground, given
 		req.Merge = true // bash_output shows one stream
 	}
 	r, err := d.bash.Execute(ctx, req)
 	if err != nil {
 		return failed("Command execution failed", err)
 	}
-	id := d.tasks.addJob(ctx, r, req.Mode)
+	id := d.addJob(r, req.Mode)
 	switch {
 	case r.Status == shared.StatusRunning || req.Mode == shared.ModeBackground && id != "":
 		text := "Command has been moved to background execution."
@@ -71,14 +65,6 @@ func (d *taskID) run(ctx context.Context, args taskIDArgs, live io.Writer) Answe
 		return Answer{Text: cancelled(r), Result: r, ID: id}
 	}
 	return Answer{Text: d.report(id, r), Result: r, ID: id}
-}
-
-// timeout cuts a timeout to the maximum.
-func (d *taskID) timeout(given *integer, byDefault time.Duration) time.Duration {
-	if given == nil {
-		return byDefault
-	}
-	return times(min(*given, integer(d.opts.MaxTimeout/time.Millisecond)), time.Millisecond, byDefault)
 }
 
 // moved is the text of a command that goes on as a task, after its first line.
@@ -151,7 +137,7 @@ func (d *taskID) report(id string, r *shared.Result) string {
 
 func (d *taskID) output(ctx context.Context, args taskIDJobArgs, _ io.Writer) Answer {
 	id := args.ID
-	_, r, err := d.tasks.check(ctx, id, shared.CheckRequest{All: true})
+	_, r, err := d.check(ctx, id, shared.CheckRequest{All: true})
 	if err != nil {
 		return d.failed(id, err)
 	}
@@ -175,7 +161,7 @@ func (d *taskID) output(ctx context.Context, args taskIDJobArgs, _ io.Writer) An
 
 func (d *taskID) kill(ctx context.Context, args taskIDJobArgs, _ io.Writer) Answer {
 	id := args.ID
-	t, r, err := d.tasks.check(ctx, id, shared.CheckRequest{All: true})
+	t, r, err := d.check(ctx, id, shared.CheckRequest{All: true})
 	switch {
 	case err != nil:
 		return d.failed(id, err)
@@ -186,30 +172,20 @@ func (d *taskID) kill(ctx context.Context, args taskIDJobArgs, _ io.Writer) Answ
 	r, err = d.bash.Kill(ctx, shared.KillRequest{PID: t.pid, Limits: d.opts.Limits})
 	switch {
 	case err != nil:
-		text := fmt.Sprintf("Failed to terminate task %s. Process may have already exited.", id)
-		return Answer{Text: text, IsError: true, Err: err, ID: id}
+		return d.failed(id, err)
 	case !over(r):
 		text := fmt.Sprintf("Failed to terminate task %s: it was sent SIGKILL, but %s.", id, unstoppable)
 		return Answer{Text: text, IsError: true, Result: r, ID: id}
 	}
 	t.final.Store(r)
-	text := fmt.Sprintf("Successfully terminated task %s (%s)", id, shorten(r.Command, maxCommand))
-	if too := endedToo(r); too != "" {
-		text += ". " + too
-	}
-	return Answer{Text: text, Result: r, ID: id}
+	text := fmt.Sprintf("Successfully terminated task %s (%s) %s", id, shorten(r.Command, maxCommand), endedToo(r))
+	return Answer{Text: strings.TrimSpace(text), Result: r, ID: id}
 }
 
 func (d *taskID) failed(id string, err error) Answer {
-	text := fmt.Sprintf("Task %s is lost: %v", shorten(oneLine(id), maxQuoted), err)
-	switch {
-	case errors.Is(err, shared.ErrCrashed):
-	case !errors.Is(err, shared.ErrNotFound):
-		text = "no result: " + err.Error()
-	case d.tasks.find(id) == nil:
-		text = fmt.Sprintf("Task %s not found. %s", shorten(oneLine(id), maxQuoted), d.tasks.newest())
-	default:
-		text = fmt.Sprintf("Task %s not found: it has ended and its output is not kept any more.", id)
+	answer := d.tasks.failed(id, err)
+	if errors.Is(err, shared.ErrNotFound) {
+		answer.Text = "Task " + shorten(oneLine(id), maxQuoted) + " not found. " + strings.TrimPrefix(answer.Text, string(shared.CodeNotFound)+": ")
 	}
-	return Answer{Text: text, IsError: true, Err: err}
+	return answer
 }

@@ -29,7 +29,7 @@ func TestBackgroundTaskManager(t *testing.T) {
 
 	t.Run("should create a task and return task id", func(t *testing.T) {
 		id := a.task(forever)
-		assert.Regexp(t, `^task_[0-9a-f]{12}$`, id)
+		assert.Regexp(t, `^task_1[0-9a-z]{3}$`, id)
 		assert.False(t, a.use("bash_output", args{"task_id": id}).IsError)
 	})
 	t.Run("should return null for non-existent task", func(t *testing.T) {

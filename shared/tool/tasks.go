@@ -34,49 +34,32 @@ func (t *task) is(r shared.Result) bool { return r.PID == t.pid && r.Started.Equ
 // none of them. It is safe for concurrent use.
 type tasks struct {
 	bash   shared.Bash
+	opts   Options
 	prefix string // of the ids
-	limits shared.Limits
+	noun   string // for a job, in answers
 
-	mu   sync.Mutex // guards list; held over a Check while the list is full
+	mu   sync.Mutex // guards the fields below
 	list []*task    // oldest first, at most maxTasks
+	made int        // ids so far
 }
 
 // addJob gives an id to the job that a command has become. It returns "" if there
 // is no job: the command is over, and did not run in the background.
-func (s *tasks) addJob(ctx context.Context, r *shared.Result, mode shared.Mode) string {
+func (s *tasks) addJob(r *shared.Result, mode shared.Mode) string {
 	if r.PID == 0 || over(r) && mode != shared.ModeBackground {
 		return ""
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.list) == maxTasks {
-		s.pruneLocked(ctx)
+	if len(s.list) == maxTasks { // the oldest that was killed goes, or else the oldest
+		i := slices.IndexFunc(s.list, func(t *task) bool { return t.final.Load() != nil })
+		s.list = slices.Delete(s.list, max(0, i), max(0, i)+1)
 	}
-	id := s.newIDLocked()
+	s.made++
+	// The letters keep an id of an earlier session, which a model may remember, from working.
+	id := fmt.Sprintf("%s%d%s", s.prefix, s.made, strings.ToLower(rand.Text()[:3]))
 	s.list = append(s.list, &task{id: id, pid: r.PID, started: r.Started})
 	return id
-}
-
-// newIDLocked returns an id that is new here. It is random, so that an id of an earlier
-// toolset, which a model may remember, reaches nothing.
-func (s *tasks) newIDLocked() string {
-	for {
-		id := s.prefix + strings.ToLower(rand.Text()[:4])
-		if !slices.ContainsFunc(s.list, func(t *task) bool { return t.id == id }) {
-			return id
-		}
-	}
-}
-
-// pruneLocked drops the tasks that the Bash has forgotten, or else the oldest.
-func (s *tasks) pruneLocked(ctx context.Context) {
-	all, err := s.bash.Check(ctx, shared.CheckRequest{PID: shared.AllJobs})
-	if err == nil {
-		s.list = slices.DeleteFunc(s.list, func(t *task) bool { return !slices.ContainsFunc(all.Jobs, t.is) })
-	}
-	if len(s.list) == maxTasks {
-		s.list = slices.Delete(s.list, 0, 1)
-	}
 }
 
 // check returns a task and an account of it, which is always the final one if this
@@ -90,7 +73,7 @@ func (s *tasks) check(ctx context.Context, id string, req shared.CheckRequest) (
 	if final := t.final.Load(); final != nil {
 		return t, final, nil
 	}
-	req.PID, req.Limits = t.pid, s.limits
+	req.PID, req.Limits = t.pid, s.opts.Limits
 	r, err := s.bash.Check(ctx, req)
 	if err == nil && !t.is(*r) {
 		err = &shared.Error{Code: shared.CodeNotFound, Message: "its pid belongs to a later command"}
@@ -98,52 +81,53 @@ func (s *tasks) check(ctx context.Context, id string, req shared.CheckRequest) (
 	return t, r, err
 }
 
-// await is check after waiting for the end of a task or for a match in its output.
-func (s *tasks) await(ctx context.Context, id string, wait time.Duration, pattern string, all bool) (*shared.Result, error) {
-	if pattern != "" {
-		wait = cmp.Or(wait, defaultWait)
+// await is check after waiting for the end of a task, or for a match in its output. It also
+// says so if there was none.
+func (s *tasks) await(ctx context.Context, id string, req shared.CheckRequest) (r *shared.Result, said string, err error) {
+	if req.WaitFor != "" {
+		req.Wait = cmp.Or(req.Wait, time.Minute)
 	}
-	_, r, err := s.check(ctx, id, shared.CheckRequest{All: all, Wait: wait, WaitFor: pattern})
-	return r, err
+	_, r, err = s.check(ctx, id, req)
+	if err == nil && req.WaitFor != "" && !r.Matched {
+		said = "; the output has not matched wait_for"
+	}
+	return r, said, err
 }
 
-// unmatched says so if await has found no match.
-func unmatched(r *shared.Result, pattern string) string {
-	if pattern == "" || r.Matched {
-		return ""
-	}
-	return "; the output has not matched wait_for"
-}
-
-// kill ends a task and returns its last account, with the output that no answer has
-// shown. If the task was over before, had is true, and the account is that of a check.
-func (s *tasks) kill(ctx context.Context, id string) (r *shared.Result, had bool, err error) {
+// kill ends a task. It returns the last account, with the output that no answer has shown,
+// and says what was done with it; what is the task's name in that sentence.
+func (s *tasks) kill(ctx context.Context, what, id string) (r *shared.Result, said string, err error) {
 	t, unread, err := s.check(ctx, id, shared.CheckRequest{})
 	if err != nil || over(unread) {
-		return unread, true, err
+		return unread, what + " had already ended.", err
 	}
-	final, err := s.bash.Kill(ctx, shared.KillRequest{PID: t.pid, Limits: s.limits})
+	final, err := s.bash.Kill(ctx, shared.KillRequest{PID: t.pid, Limits: s.opts.Limits})
 	if err != nil {
-		return nil, false, err
+		return nil, "", err
 	}
 	last := *final
 	last.Stdout, last.Stderr = since(unread.Stdout, final.Stdout), since(unread.Stderr, final.Stderr)
-	if over(final) {
-		t.final.Store(withoutOutput(last))
+	if !over(final) {
+		return &last, what + " was sent SIGKILL, but " + unstoppable + ".", nil
 	}
-	return &last, false, nil
+	t.final.Store(&shared.Result{PID: last.PID, Command: last.Command, Status: last.Status, Cause: last.Cause, ExitCode: last.ExitCode, Signal: last.Signal})
+	return &last, strings.TrimSpace(what + " terminated. " + endedToo(final)), nil
 }
 
-// problem says in words for the model why there is no account of a task. noun is what the
-// dialect calls it.
-func (s *tasks) problem(noun, id string, err error) string {
+// failed says in words for the model why there is no account of a task.
+func (s *tasks) failed(id string, err error) Answer {
+	var known *shared.Error
 	switch {
-	case !errors.Is(err, shared.ErrNotFound) || errors.Is(err, shared.ErrCrashed):
-		return err.Error()
-	case s.find(id) != nil:
-		return fmt.Sprintf("the %s %s has ended and its output is not kept any more.", noun, id)
+	case !errors.As(err, &known):
+		return failed("no result", err)
+	case known.Code != shared.CodeNotFound || errors.Is(err, shared.ErrCrashed):
+		return failed(string(known.Code), err)
 	}
-	return fmt.Sprintf("there is no %s %s. %s", noun, quote(id), s.newest())
+	text := fmt.Sprintf("%s: there is no %s %s. %s", known.Code, s.noun, quote(id), s.newest())
+	if s.find(id) != nil {
+		text = fmt.Sprintf("%s: the %s %s has ended and its output is not kept any more.", known.Code, s.noun, id)
+	}
+	return Answer{Text: text, IsError: true, Err: err}
 }
 
 // since cuts the final output of a stream to the part that no answer has shown.
@@ -162,27 +146,18 @@ func since(unread, final shared.Output) shared.Output {
 	out := final
 	out.Content = final.Content[strings.LastIndexByte(final.Content[:at], '\n')+1:]
 	out.Truncated, out.TruncatedBy, out.LastLinePartial = false, "", false
-	out.OutputBytes, out.OutputLines = len(out.Content), lineCount(out.Content)
+	out.OutputBytes, out.OutputLines = len(out.Content), strings.Count(endLine(out.Content), "\n")
 	return out
-}
-
-// withoutOutput returns the account without the output, which was shown already.
-func withoutOutput(r shared.Result) *shared.Result {
-	for _, o := range []*shared.Output{&r.Stdout, &r.Stderr} {
-		*o = shared.Output{TotalLines: o.TotalLines, TotalBytes: o.TotalBytes, Path: o.Path, PathError: o.PathError}
-	}
-	return &r
 }
 
 // find returns nil for an unknown id.
 func (s *tasks) find(id string) *task {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.list, func(t *task) bool { return t.id == id })
-	if i < 0 {
-		return nil
+	for _, t := range s.known() {
+		if t.id == id {
+			return t
+		}
 	}
-	return s.list[i]
+	return nil
 }
 
 // known returns the tasks that have an id.
@@ -195,16 +170,15 @@ func (s *tasks) known() []*task {
 // newest lists the newest ids, for a model that has lost one.
 func (s *tasks) newest() string {
 	const most = 10
-	list, words := s.known(), "There are "
-	if len(list) == 0 {
-		return "There are none."
-	}
-	if len(list) > most {
-		list, words = list[len(list)-most:], "The newest are "
-	}
 	var ids []string
-	for _, t := range list {
+	for _, t := range s.known() {
 		ids = append(ids, t.id)
 	}
-	return words + strings.Join(ids, ", ") + "."
+	switch more := len(ids) - most; {
+	case more > 0:
+		return "The newest are " + strings.Join(ids[more:], ", ") + "."
+	case ids != nil:
+		return "There are " + strings.Join(ids, ", ") + "."
+	}
+	return "There are none."
 }

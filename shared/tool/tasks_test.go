@@ -121,8 +121,8 @@ func TestKillOfAnEvictedJobIsNoError(t *testing.T) {
 func TestOutputOfAnEvictedJobIsNotFound(t *testing.T) {
 	t.Parallel()
 	for dialect, want := range map[tool.Dialect]string{
-		tool.TaskID: "Task <id> not found: it has ended and its output is not kept any more.",
-		tool.BashID: "BASH_NOT_FOUND: the background process <id> has ended and its output is not kept any more.",
+		tool.TaskID: "Task <id> not found. the task <id> has ended and its output is not kept any more.",
+		tool.BashID: "BASH_NOT_FOUND: the background process with the bash_id <id> has ended and its output is not kept any more.",
 	} {
 		bash := jobs(counter())
 		a := newAgentOver(t, dialect, bash)
@@ -138,7 +138,7 @@ func TestTheJobsOfACrashedPluginAreLost(t *testing.T) {
 	t.Parallel()
 	lost := errors.Join(&shared.Error{Code: shared.CodeNotFound, Message: "job 1 was ended when the plugin crashed; its output is in /log/1"}, shared.ErrCrashed)
 	for dialect, want := range map[tool.Dialect]string{
-		tool.TaskID: "Task <id> is lost: job 1 was ended when the plugin crashed; its output is in /log/1",
+		tool.TaskID: "Task <id> not found. job 1 was ended when the plugin crashed; its output is in /log/1",
 		tool.BashID: "BASH_NOT_FOUND: job 1 was ended when the plugin crashed; its output is in /log/1",
 	} {
 		bash := jobs(counter())

@@ -54,14 +54,6 @@ func seconds(d time.Duration) string {
 	return strconv.FormatFloat(d.Round(time.Millisecond).Seconds(), 'f', -1, 64) + "s"
 }
 
-// lineCount counts an unfinished last line too.
-func lineCount(text string) int {
-	if text == "" {
-		return 0
-	}
-	return strings.Count(endLine(text), "\n")
-}
-
 // quote quotes a text, shortened.
 func quote(s string) string { return strconv.Quote(shorten(s, maxQuoted)) }
 

@@ -93,7 +93,7 @@ func TestTextOfCheckPIDExecute(t *testing.T) {
 		{"killed by the host", killed(shared.CauseKill), "[Command killed.]\n\nstdout:\nout\n\nexit code: 143 (SIGTERM)", true},
 		{"not started", shared.Result{Status: shared.StatusKilled, Cause: shared.CauseCancel, ExitCode: -1}, "[Command cancelled before it was started: nothing was run.]", true},
 		{"backgrounded", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1, Stdout: logged, Stderr: logged2},
-			"[Command backgrounded after 1.5s (pid 7).\n\nstdout:\nout\n\nstderr:\nerr\n\nFull output: /log/1.stdout.log (stdout), /log/1.stderr.log (stderr)\nUse check_pid or kill_pid to manage.]", false},
+			"[Command backgrounded after 1.5s (pid 7).\n\nstdout:\nout\n\nstderr:\nerr\n\nFull output: /log/1.stdout.log\nFull output: /log/1.stderr.log\nUse check_pid or kill_pid to manage.]", false},
 		{"backgrounded, truncated", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1, Stdout: cutLines},
 			"[Command backgrounded after 1.5s (pid 7).\n\nstdout (last 2 lines):\nb\nc\n\nFull output: /log/1.stdout.log\nUse check_pid or kill_pid to manage.]\n[stdout: Showing last 2 of 8500 lines. Full output: /log/1.stdout.log]", false},
 		{"backgrounded, one log incomplete", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1, Stdout: cutLine, Stderr: broke(logged2, "/log/2", "disk full")},
@@ -110,7 +110,7 @@ func TestTextOfCheckPIDCheck(t *testing.T) {
 		{"running", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1, Stdout: logged},
 			"[Process 7 still running.\n\nNew output since last check (1 line):\nout\n\nFull output: /log/1.stdout.log]", false},
 		{"running, truncated", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1, Stdout: cutLines, Stderr: cutLine},
-			"[Process 7 still running.\n\nNew output since last check (last 2 lines):\nb\nc\n\nNew stderr since last check (last 3 bytes):\nzzz\n\nFull output: /log/1.stdout.log (stdout), /log/1.stdout.log (stderr)]\n" +
+			"[Process 7 still running.\n\nNew output since last check (last 2 lines):\nb\nc\n\nNew stderr since last check (last 3 bytes):\nzzz\n\nFull output: /log/1.stdout.log\nFull output: /log/1.stdout.log]\n" +
 				"[stdout: Showing last 2 of 8500 lines. Full output: /log/1.stdout.log]\n[stderr: Showing last 3 of 99999 bytes, the end of a long line. Full output: /log/1.stdout.log]", false},
 		{"running, nothing new", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1},
 			"[Process 7 still running. No new output since last check.]", false},
@@ -142,7 +142,7 @@ func TestTextOfMode(t *testing.T) {
 	killed := func(cause shared.Cause) shared.Result {
 		return shared.Result{PID: 7, Status: shared.StatusKilled, Cause: cause, ExitCode: 143, Signal: "SIGTERM", Stdout: small}
 	}
-	middle := shared.Output{Head: "first", Content: "last", Truncated: true, TruncatedBy: "bytes", TotalBytes: 3 << 20, Path: "/log/1"}
+	middle := shared.Output{Head: "first", Content: "last", Truncated: true, TruncatedBy: "bytes", TotalBytes: 3 << 20, TotalLines: 700, OutputLines: 2, OutputBytes: 9, Path: "/log/1"}
 	asks(t, tool.Mode, args{"mode": "slow"}, []text{
 		{"completed", shared.Result{PID: 7, Status: shared.StatusCompleted, Stdout: unended}, "no newline", false},
 		{"silent", shared.Result{PID: 7, Status: shared.StatusCompleted}, "[no output]", false},
@@ -150,9 +150,9 @@ func TestTextOfMode(t *testing.T) {
 		{"failed silently", shared.Result{PID: 7, Status: shared.StatusFailed, ExitCode: 2}, "[command failed: exit code 2]", true},
 		{"signal from elsewhere", shared.Result{PID: 7, Status: shared.StatusFailed, ExitCode: 137, Signal: "SIGKILL"}, "[command failed: exit code 137 (SIGKILL)]", true},
 		{"truncated", shared.Result{PID: 7, Status: shared.StatusCompleted, Stdout: middle},
-			"[output truncated in middle: got 3.0MB, max is 128.0KB]\nfirst\n\n[snip]\n\nlast\n[Full output: /log/1]", false},
+			"[output truncated in middle: got 3145728 bytes, showing 9]\nfirst\n[snip: 3145719 bytes, 698 lines; all of it: /log/1]\nlast", false},
 		{"log incomplete", shared.Result{PID: 7, Status: shared.StatusFailed, ExitCode: 1, Stdout: broke(middle, "/log/1", "disk full")},
-			"[command failed: exit code 1]\n[output truncated in middle: got 3.0MB, max is 128.0KB]\nfirst\n\n[snip]\n\nlast\n[Full output file is incomplete: /log/1 (disk full)]", true},
+			"[command failed: exit code 1]\n[output truncated in middle: got 3145728 bytes, showing 9]\nfirst\n[snip: 3145719 bytes, 698 lines; Full output file is incomplete: /log/1 (disk full)]\nlast", true},
 		{"leftover", shared.Result{PID: 7, Status: shared.StatusCompleted, Stdout: logged, Leftover: left},
 			"out\n[still running, output in /log/1.stdout.log; to stop: kill -9 8 9]", false},
 		{"leftover, silent", shared.Result{PID: 7, Status: shared.StatusCompleted, Leftover: left}, "[no output]\n[still running; to stop: kill -9 8 9]", false},
@@ -218,7 +218,7 @@ func TestTextOfBashID(t *testing.T) {
 		{"leftover", shared.Result{PID: 7, Status: shared.StatusCompleted, Leftover: left[:1]},
 			"exit code: 0\n[Still running in the background: 8 (sleep 9). Use bash_output or kill_bash with bash_id <id>.]", false},
 		{"timed out", shared.Result{PID: 7, Status: shared.StatusKilled, Cause: shared.CauseTimeout, ExitCode: 143, Signal: "SIGTERM", Stdout: small},
-			"[Command timed out after 60s and was killed.]\n\nstdout:\nout\n\nexit code: 143 (SIGTERM)", true},
+			"[Command timed out after 60s and was killed.]\n\nstdout:\nout\n\nexit code: 143 (SIGTERM)\n[To run it longer, give a longer timeout or run_in_background=true.]", true},
 		{"not started", shared.Result{Status: shared.StatusKilled, Cause: shared.CauseCancel, ExitCode: -1}, "[Command cancelled before it was started: nothing was run.]", true},
 		{"stuck", shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1, Stdout: small},
 			"[Command was sent SIGKILL, but the system does not let it end (it hangs, or runs as another user).]\n\nbash_id: <id>\nstatus: running\n\nstdout:\nout\n\nUse bash_output with this bash_id to read its output, kill_bash to terminate it.", true},
@@ -245,9 +245,10 @@ func TestTextOfErrors(t *testing.T) {
 	}{
 		{tool.CheckPID, `{"command":"x"}`, start, "no result: cannot find bash"},
 		{tool.CheckPID, `{"check_pid":7}`, shared.ErrClosed, "cannot check process 7: the session is closed"},
-		{tool.CheckPID, `{"check_pid":7}`, shared.ErrNotFound, "no background process with pid 7: it was killed, or its command ended in time"},
+		{tool.CheckPID, `{"check_pid":7}`, shared.ErrNotFound, "no background process: no such job"},
 		{tool.CheckPID, `{"kill_pid":7}`, lost, "cannot kill process 7: " + lost.Error()},
 		{tool.Mode, `{"command":"x"}`, start, "[no result: cannot find bash]"},
+		{tool.Native, `{"command":"x"}`, start, "START_FAILED: cannot find bash"},
 		{tool.TaskID, `{"command":"x"}`, start, "Command execution failed: cannot find bash"},
 		{tool.BashID, `{"command":"x"}`, start, "START_FAILED: cannot find bash"},
 		{tool.BashID, `{"command":"x"}`, context.Canceled, "no result: context canceled"},

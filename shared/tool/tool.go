@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -95,9 +94,8 @@ type tool struct {
 // define returns a tool whose arguments are the fields of A. The json tag of a
 // field gives the argument's name; an argument with omitempty may be left out or
 // null. The jsonschema tag is its description, and an enum tag lists the values
-// of a string, as in "default|slow". The schema of a pointer allows null. If A is
-// checked, a call runs only after that check. The live writer may be nil. The
-// descriptions go through Options.fill.
+// of a string, as in "default|slow". If A is checked, a call runs only after that check.
+// The live writer may be nil. The descriptions go through Options.fill.
 func define[A any](opts Options, name, description string, hints Hints, call func(ctx context.Context, args A, live io.Writer) Answer) tool {
 	schema, text := schemaFor[A](opts)
 	return tool{
@@ -125,34 +123,19 @@ func New(dialect Dialect, bash shared.Bash, opts Options) (*Toolset, error) {
 		Native: newNative, Claude: newClaude, CheckPID: newCheckPID, Mode: newMode, TaskID: newTaskID, BashID: newBashID,
 	}[dialect](bash, opts)
 	t.maxWait = opts.MaxWait
-	if err := t.rename(opts); err != nil {
-		return nil, err
-	}
-	return t, nil
-}
-
-// toolName matches the names that every model API takes.
-var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-
-// rename gives the tools the names and descriptions of the options. It returns an error
-// for a name that no tool has, that two would have, or that no API takes.
-func (t *Toolset) rename(opts Options) error {
 	own := t.names()
 	for _, given := range []map[string]string{opts.Names, opts.Descriptions} {
 		for name := range given {
 			if !slices.Contains(own, name) {
-				return fmt.Errorf("the dialect has no tool %q: it has %q", name, own)
+				return nil, fmt.Errorf("the dialect has no tool %q: it has %q", name, own)
 			}
 		}
 	}
 	for i, name := range own {
 		tool := &t.tools[i]
 		tool.Name, tool.Description = cmp.Or(opts.Names[name], name), cmp.Or(opts.Descriptions[name], tool.Description)
-		if !toolName.MatchString(tool.Name) || slices.Contains(t.names()[:i], tool.Name) {
-			return fmt.Errorf("cannot name the tool %s %q: give each a name of 1 to 64 letters, digits, _ and -", name, tool.Name)
-		}
 	}
-	return nil
+	return t, nil
 }
 
 func (t *Toolset) names() []string {

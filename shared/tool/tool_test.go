@@ -22,6 +22,8 @@ import (
 func TestDefinitionsAreClosedSchemas(t *testing.T) {
 	t.Parallel()
 	want := map[tool.Dialect]map[string]string{
+		tool.Native:   {"bash": "command! timeout background dir", "bash_job": "id! wait wait_for all", "bash_kill": "id!", "bash_jobs": ""},
+		tool.Claude:   {"Bash": "command! timeout description run_in_background", "BashOutput": "bash_id! filter wait wait_for", "KillShell": "shell_id!"},
 		tool.CheckPID: {"bash": "command timeout check_pid kill_pid"},
 		tool.Mode:     {"bash": "command! mode"},
 		tool.TaskID:   {"bash": "command! timeout run_in_background", "bash_output": "task_id!", "kill_bash": "task_id!"},
@@ -67,7 +69,7 @@ func parameters(t *testing.T, raw json.RawMessage) string {
 		}
 		require.NoError(t, properties.Decode(&property))
 		assert.NotEmpty(t, property.Description)
-		assert.Contains(t, []any{"string", "integer", "boolean", []any{"integer", "null"}}, property.Type)
+		assert.Contains(t, []any{"string", "integer", "boolean"}, property.Type)
 		entry := name.(string)
 		if slices.Contains(schema.Required, entry) {
 			entry += "!"
@@ -103,13 +105,12 @@ func TestHints(t *testing.T) {
 	t.Parallel()
 	for _, dialect := range tool.Dialects() {
 		for name, d := range define(t, dialect) {
-			want := map[string]tool.Hints{
-				"bash":        {Destructive: true, OpenWorld: true},
-				"bash_output": {ReadOnly: true},
-				"kill_bash":   {Destructive: true, Idempotent: true},
-			}[name]
-			if dialect == tool.BashID && name == "bash_output" {
-				want = tool.Hints{} // it uses the new output up
+			want := tool.Hints{ReadOnly: true} // so that clients do not ask their user at every poll
+			switch name {
+			case "bash", "Bash":
+				want = tool.Hints{Destructive: true, OpenWorld: true}
+			case "kill_bash", "KillShell", "bash_kill":
+				want = tool.Hints{Destructive: true, Idempotent: true}
 			}
 			assert.Equal(t, want, d.Hints, "%s: %s", dialect, name)
 		}
@@ -119,7 +120,7 @@ func TestHints(t *testing.T) {
 func TestNewRefusesWhatItCannotUse(t *testing.T) {
 	t.Parallel()
 	_, err := tool.New("check_pid", nil, tool.Options{})
-	assert.ErrorContains(t, err, `unknown dialect "check_pid": use one of ["check-pid" "mode" "task-id" "bash-id"]`)
+	assert.ErrorContains(t, err, `unknown dialect "check_pid": use one of ["native" "claude" "check-pid" "mode" "task-id" "bash-id"]`)
 	_, err = tool.New(tool.Mode, nil, tool.Options{Dir: "src"})
 	assert.ErrorContains(t, err, "absolute path")
 }
@@ -131,7 +132,7 @@ func TestDirIsWhereCommandsRun(t *testing.T) {
 			bash := new(fake)
 			tools, err := tool.New(dialect, bash, tool.Options{Dir: dir})
 			require.NoError(t, err)
-			tools.Call(t.Context(), tool.Call{Name: "bash", Arguments: []byte(`{"command":"ls"}`)})
+			tools.Call(t.Context(), tool.Call{Name: runTool(dialect), Arguments: []byte(`{"command":"ls"}`)})
 			assert.Equal(t, dir, bash.requests[0].(shared.ExecuteRequest).Dir)
 			require.NoError(t, tools.Close())
 		}
@@ -158,7 +159,7 @@ func TestToolsetsShareABash(t *testing.T) {
 	assert.Equal(t, "Process "+started.ID+" is not running any more.", answer.Text)
 	answer = first.output(started.ID)
 	assert.True(t, answer.IsError)
-	assert.Equal(t, "BASH_NOT_FOUND: the background process "+started.ID+" has ended and its output is not kept any more.", answer.Text)
+	assert.Equal(t, "BASH_NOT_FOUND: the background process with the bash_id "+started.ID+" has ended and its output is not kept any more.", answer.Text)
 }
 
 func TestCallsAreConcurrent(t *testing.T) {
@@ -205,7 +206,7 @@ func TestLiveShowsOutputAsItComes(t *testing.T) {
 		})
 		raw, err := json.Marshal(args{"command": "echo first; echo second >&2; read < more; echo third"})
 		require.NoError(t, err)
-		answer := a.Call(t.Context(), tool.Call{Name: "bash", Arguments: raw, Live: writer})
+		answer := a.Call(t.Context(), tool.Call{Name: runTool(dialect), Arguments: raw, Live: writer})
 		assert.False(t, answer.IsError, answer.Text)
 		<-opened
 	}
@@ -260,6 +261,8 @@ func (*local) Execute(ctx context.Context, req shared.ExecuteRequest) (*shared.R
 func TestAnotherImplementationOfBashWorksToo(t *testing.T) {
 	t.Parallel()
 	for dialect, want := range map[tool.Dialect]string{
+		tool.Native:   "out\nerr\n[ended with exit code 3]",
+		tool.Claude:   "Exit code 3\nout\nerr",
 		tool.CheckPID: "stdout:\nout\n\nstderr:\nerr\n\nexit code: 3",
 		tool.Mode:     "[command failed: exit code 3]\nout\nerr\n",
 		tool.TaskID:   "Stdout: out\nStderr: err\nError: (none)\nExit Code: 3\n",

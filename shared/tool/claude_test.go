@@ -1,0 +1,101 @@
+package tool_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
+	"bashplugin/shared/internal/plugintest"
+	"bashplugin/shared/tool"
+)
+
+func TestClaudeForeground(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, tool.Claude)
+	for command, want := range map[string]string{
+		"echo out; echo err >&2":         "out\nerr",
+		"echo out; echo err >&2; exit 3": "Exit code 3\nout\nerr",
+		"exit 1":                         "Exit code 1",
+		"true":                           "(no output)",
+	} {
+		answer := a.run(args{"command": command, "description": "Try a command"})
+		assert.Equal(t, want, answer.Text)
+		assert.Equal(t, strings.HasPrefix(want, "Exit"), answer.IsError)
+	}
+	answer := a.runs("yes | head -c 40000")
+	assert.Len(t, answer.Result.Stdout.Content, 30000)
+	assert.Regexp(t, `\ny\n\[stdout: Showing last 15000 of 20000 lines\. Full output: \S+\]$`, answer.Text)
+}
+
+func TestClaudeDefaults(t *testing.T) {
+	t.Parallel()
+	for arguments, want := range map[string]time.Duration{`{"command":"x"}`: 2 * time.Minute, `{"command":"x","timeout":"600000"}`: 10 * time.Minute} {
+		bash := new(fake)
+		newTools(t, tool.Claude, bash).Call(t.Context(), tool.Call{Name: "Bash", Arguments: []byte(arguments)})
+		assert.Equal(t, want, bash.requests[0].(shared.ExecuteRequest).Timeout)
+	}
+	refused(t, tool.Claude, "Bash", []refusal{
+		{"too long", `{"command":"x","timeout":600001}`, "timeout is out of range: give a number from 0 to 600000"},
+	})
+	refused(t, tool.Claude, "BashOutput", []refusal{
+		{"no pattern", `{"bash_id":"x","filter":"["}`, "filter is no regular expression of at most 1000 bytes, in Go's syntax: error parsing regexp: missing closing ]: `[`"},
+	})
+}
+
+func TestClaudeBackground(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, tool.Claude)
+	open := a.door("more")
+	started := a.run(args{"command": "echo one; echo two; echo oops >&2; read < more; echo ready; " + forever, "run_in_background": true})
+	id := oneOf(t, `ID: (bash_\w+)\nBashOutput waits and reads its output, KillShell ends it\.$`, started.Text)
+	assert.Equal(t, id, started.ID)
+
+	text := a.collect("BashOutput", args{"bash_id": id, "filter": "^t|oo"}, "", "two", "oops")
+	assert.Contains(t, text, "<status>running</status>\n\n<stdout>\ntwo\n</stdout>")
+	assert.Contains(t, text, "<stderr>\noops\n</stderr>")
+	assert.NotContains(t, text, "one")
+	assert.NotContains(t, text, "exit_code")
+
+	open()
+	answer := a.use("BashOutput", args{"bash_id": id, "wait_for": "^ready$"})
+	assert.Equal(t, "<status>running</status>\n\n<stdout>\nready\n</stdout>", answer.Text)
+	answer = a.use("BashOutput", args{"bash_id": id, "wait_for": "never", "wait": 1})
+	assert.Equal(t, "<status>running</status>\n\nNote: the output has not matched wait_for", answer.Text)
+
+	answer = a.use("KillShell", args{"shell_id": id})
+	assert.False(t, answer.IsError)
+	line, _, _ := strings.Cut(answer.Text, "\n")
+	var killed map[string]string
+	require.NoError(t, json.Unmarshal([]byte(line), &killed), answer.Text)
+	assert.Equal(t, id, killed["shell_id"])
+	assert.Regexp(t, regexp.QuoteMeta("Shell "+id+" terminated."), killed["message"])
+	assert.False(t, plugintest.Alive(started.Result.PID))
+	assert.Equal(t, "<status>killed</status>\n\n<exit_code>143</exit_code>", a.use("BashOutput", args{"bash_id": id}).Text)
+	assert.Contains(t, a.use("KillShell", args{"shell_id": id}).Text, "had already ended")
+
+	answer = a.use("BashOutput", args{"bash_id": "lost"})
+	assert.True(t, answer.IsError)
+	assert.Contains(t, answer.Text, `there is no background shell "lost". There are `+id+".")
+}
+
+func TestClaudeTimeoutMovesToTheBackground(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, tool.Claude)
+	open := a.door("more")
+	answer := a.run(args{"command": "echo first; read < more; exit 3", "timeout": 200})
+	assert.False(t, answer.IsError)
+	assert.Equal(t, "The command goes on in the background. ID: "+answer.ID+"\nBashOutput waits and reads its output, KillShell ends it.\nfirst", answer.Text)
+	open()
+	text := a.use("BashOutput", args{"bash_id": answer.ID, "wait": 60000}).Text
+	assert.Equal(t, "<status>failed</status>\n\n<exit_code>3</exit_code>", text)
+	answer = a.runs(forever + " & echo started")
+	assert.Contains(t, answer.Text, fmt.Sprintf("ID: %s\n", answer.ID))
+	a.use("KillShell", args{"shell_id": answer.ID})
+}
