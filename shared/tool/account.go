@@ -13,21 +13,18 @@ import (
 // output, its exit code, how much of the output is left out, and the processes it
 // left running. manage tells the model how to reach these processes.
 func account(r *shared.Result, timeout time.Duration, manage string) string {
-	var b strings.Builder
+	text := streams(r) + "exit code: " + exitCode(r) + omissions(r)
 	if why := killed(r, timeout); why != "" {
-		b.WriteString(bracket("Command "+why+".", ""))
+		why = bracket("Command "+why+".", "")
 		if r.PID == 0 {
-			return b.String()
+			return why
 		}
-		b.WriteString("\n\n")
+		text = why + "\n\n" + text
 	}
-	b.WriteString(streams(r))
-	b.WriteString("exit code: " + exitCode(r))
-	b.WriteString(omissions(r))
 	if len(r.Leftover) > 0 {
-		b.WriteString("\n" + bracket("Still running in the background: "+listed(r.Leftover)+". "+manage, ""))
+		text += "\n" + bracket("Still running in the background: "+listed(r.Leftover)+". "+manage, "")
 	}
-	return b.String()
+	return text
 }
 
 // killed says why this tool ended a command, as in "cancelled and killed"; "" if
@@ -157,7 +154,7 @@ func omission(name string, o shared.Output) string {
 	case o.LastLinePartial:
 		return fmt.Sprintf("\n[%s: Showing last %d of %d bytes, the end of a long line. %s]", name, o.OutputBytes, o.TotalBytes, fullOutput(o))
 	case o.StartsMidLine:
-		return fmt.Sprintf("\n[%s: Showing last %d of %d lines, of the first its end. %s]", name, o.OutputLines, o.TotalLines, fullOutput(o))
+		return fmt.Sprintf("\n[%s: Showing last %d of %d lines, the first one cut. %s]", name, o.OutputLines, o.TotalLines, fullOutput(o))
 	}
 	return fmt.Sprintf("\n[%s: Showing last %d of %d lines. %s]", name, o.OutputLines, o.TotalLines, fullOutput(o))
 }

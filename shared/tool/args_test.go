@@ -246,3 +246,11 @@ func FuzzTaskIDArguments(f *testing.F) {
 func FuzzBashIDArguments(f *testing.F) {
 	fuzzArguments(f, tool.BashID, "bash", "bash_output", "kill_bash")
 }
+
+func FuzzNativeArguments(f *testing.F) {
+	fuzzArguments(f, tool.Native, "bash", "bash_job", "bash_kill")
+}
+
+func FuzzClaudeArguments(f *testing.F) {
+	fuzzArguments(f, tool.Claude, "Bash", "BashOutput", "KillShell")
+}

@@ -54,10 +54,9 @@ func (d *bashID) run(ctx context.Context, args bashIDArgs, live io.Writer) Answe
 	if r.Status == shared.StatusRunning || req.Mode == shared.ModeBackground && id != "" {
 		text := state(id, r, streams(r)) + d.opts.fill("\n\nUse {bash_output} with this bash_id to read its output, {kill_bash} to terminate it.")
 		stuck := req.Mode != shared.ModeBackground && !letRun(ctx)
-		switch {
-		case stuck:
+		if stuck {
 			text = "[Command was sent SIGKILL, but " + unstoppable + ".]\n\n" + text
-		case letRun(ctx):
+		} else if req.Mode != shared.ModeBackground {
 			text = bracket(goesOn(req.Timeout), "") + "\n\n" + text
 		}
 		return Answer{Text: text, IsError: stuck, Result: r, ID: id}
@@ -93,19 +92,15 @@ func (d *bashID) kill(ctx context.Context, args bashIDJobArgs, _ io.Writer) Answ
 
 // state is the text about a background process: its state, and then body.
 func state(id string, r *shared.Result, body string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "bash_id: %s\nstatus: %s\n", id, r.Status)
+	text := fmt.Sprintf("bash_id: %s\nstatus: %s", id, r.Status)
 	if r.Status != shared.StatusRunning {
-		fmt.Fprintf(&b, "exit code: %s\n", exitCode(r))
+		text += "\nexit code: " + exitCode(r)
 	}
 	if why := unasked(r); why != "" {
-		b.WriteString(why + "\n")
+		text += "\n" + why
 	}
 	if len(r.Leftover) > 0 {
-		fmt.Fprintf(&b, "still running: %s\n", listed(r.Leftover))
+		text += "\nstill running: " + listed(r.Leftover)
 	}
-	if body != "" {
-		b.WriteString("\n" + strings.TrimSuffix(body, "\n"))
-	}
-	return strings.TrimSuffix(b.String(), "\n") + omissions(r)
+	return strings.TrimRight(text+"\n\n"+body, "\n") + omissions(r)
 }

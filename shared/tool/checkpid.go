@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"bashplugin/shared"
@@ -128,11 +129,7 @@ func (d checkPID) kill(ctx context.Context, pid int) Answer {
 
 // final is the text about a job whose bash has ended.
 func (checkPID) final(head, output string, r *shared.Result) string {
-	for _, sentence := range []string{unasked(r), endedToo(r)} {
-		if sentence != "" {
-			head += " " + sentence
-		}
-	}
+	head = strings.TrimSpace(head + " " + strings.TrimSpace(unasked(r)+" "+endedToo(r)))
 	if len(r.Leftover) > 0 {
 		head += " Still running: " + listed(r.Leftover) + "."
 	}

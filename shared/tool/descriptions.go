@@ -4,7 +4,7 @@ package tool
 
 const freshShell = "Each command has a shell of its own: the working directory and variables do not persist between calls."
 
-const nativeDescription = "Run a command with bash. stdout and stderr come as one, in the order written; of long output the beginning and the end, " +
+const nativeDescription = "Run a command with bash. stdout and stderr come as one, in the order written; of long output the end, " +
 	"and the path of a file with everything. A command that runs longer than its timeout is not killed: it goes on as a job, whose id you get. " +
 	"Start servers and watchers with background=true. {bash_job} waits for a job and reads its output, {bash_kill} ends it, {bash_jobs} lists all. " +
 	"Jobs end with the session. " + freshShell
@@ -17,7 +17,7 @@ const nativeKillDescription = "End a job and every process that it started. Show
 const nativeJobsDescription = "List the jobs: id, state and command."
 
 const claudeDescription = "Run a bash command. At its timeout it is not killed but moves to the background, with an ID for {BashOutput} and {KillShell}. " +
-	"Of output beyond 30000 bytes you get the end, and the path of a file with everything. Background commands end with the session. " + freshShell
+	"Of long output you get the end, and the path of a file with everything. Background commands end with the session. " + freshShell
 
 const claudeOutputDescription = "Read the new output of a background shell, with its status (running, completed, failed, killed) and exit code. " +
 	"It can wait for the end, or for output that matches wait_for: that saves polling."

@@ -30,8 +30,8 @@
 //	answer := tools.Call(ctx, tool.Call{Name: use.Name, Arguments: use.Input})
 //
 // Call never fails: the Answer to a malformed call tells the model what is wrong
-// and how to call the tool. Render makes the definitions for other model APIs, and
-// Options change names, timeouts and limits. Any Bash will do, and several Toolsets may share one.
+// and how to call the tool. Render makes the definitions for other model APIs. Any
+// Bash will do, and several Toolsets may share one.
 //
 // A dialect is one file (native.go is a good one to start from): it defines its
 // tools, each with a struct of arguments and a method that executes a call. A

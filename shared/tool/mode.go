@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -71,10 +72,7 @@ func (d mode) run(ctx context.Context, args modeArgs, live io.Writer) Answer {
 
 // detached is the text about a background command: how to read and stop it.
 func detached(r *shared.Result) string {
-	file := r.Stdout.Path
-	if file == "" {
-		file = "none: " + r.Stdout.PathError
-	}
+	file := cmp.Or(r.Stdout.Path, "none: "+r.Stdout.PathError)
 	return fmt.Sprintf("<pid>%d</pid>\n<output_file>%s</output_file>\n<reminder>To stop: kill -9 -%d</reminder>", r.PID, file, r.PID)
 }
 

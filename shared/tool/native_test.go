@@ -131,7 +131,7 @@ func TestNativeKillSaysWhatItEnded(t *testing.T) {
 	child := answer.Result.Leftover[0]
 	assert.Regexp(t, fmt.Sprintf(`^started\n\[job %s ended with exit code 0, but left running %d \(.+\): bash_job`, answer.ID, child.PID), answer.Text)
 	text := a.use("bash_kill", args{"id": answer.ID}).Text
-	assert.Contains(t, text, fmt.Sprintf("[job %s terminated. It also ended %d (%s).", answer.ID, child.PID, child.Command))
+	assert.Contains(t, text, fmt.Sprintf("[job %s terminated. It also ended %d (%s)", answer.ID, child.PID, child.Command))
 	awaitDeath(t, child.PID)
 }
 

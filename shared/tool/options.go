@@ -8,7 +8,6 @@ import (
 	"io"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"time"
 
 	"bashplugin/shared"
@@ -71,8 +70,7 @@ func (o Options) withDefaults(dialect Dialect) (Options, error) {
 	return o, nil
 }
 
-// request returns the part of a request that is the same in every dialect. live
-// may be nil.
+// request returns what is the same in every dialect. live may be nil.
 func (o Options) request(command string, live io.Writer) shared.ExecuteRequest {
 	return shared.ExecuteRequest{Command: command, Dir: o.Dir, Env: o.Env, Limits: o.Limits, Stdout: live, Stderr: live}
 }
@@ -82,10 +80,9 @@ var placeholder = regexp.MustCompile(`\{\w+\}`)
 // fill completes a text for the model: it replaces the dialect's name of a tool, in
 // braces, by the host's, and {timeout_ms}, {timeout_s}, {max_ms} and {max_s}.
 func (o Options) fill(text string) string {
-	number := func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 	values := map[string]string{
-		"timeout_ms": number(o.Timeout.Seconds() * 1000), "timeout_s": number(o.Timeout.Seconds()),
-		"max_ms": number(o.MaxTimeout.Seconds() * 1000), "max_s": number(o.MaxTimeout.Seconds()),
+		"timeout_ms": fmt.Sprint(o.Timeout.Milliseconds()), "timeout_s": fmt.Sprint(o.Timeout.Seconds()),
+		"max_ms": fmt.Sprint(o.MaxTimeout.Milliseconds()), "max_s": fmt.Sprint(o.MaxTimeout.Seconds()),
 	}
 	return placeholder.ReplaceAllStringFunc(text, func(braced string) string {
 		name := braced[1 : len(braced)-1]

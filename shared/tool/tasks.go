@@ -145,7 +145,7 @@ func since(unread, final shared.Output) shared.Output {
 	}
 	out := final
 	out.Content = final.Content[strings.LastIndexByte(final.Content[:at], '\n')+1:]
-	out.Truncated, out.TruncatedBy, out.LastLinePartial = false, "", false
+	out.Truncated, out.TruncatedBy, out.LastLinePartial, out.StartsMidLine = false, "", false, false
 	out.OutputBytes, out.OutputLines = len(out.Content), strings.Count(endLine(out.Content), "\n")
 	return out
 }
@@ -174,11 +174,8 @@ func (s *tasks) newest() string {
 	for _, t := range s.known() {
 		ids = append(ids, t.id)
 	}
-	switch more := len(ids) - most; {
-	case more > 0:
+	if more := len(ids) - most; more > 0 {
 		return "The newest are " + strings.Join(ids[more:], ", ") + "."
-	case ids != nil:
-		return "There are " + strings.Join(ids, ", ") + "."
 	}
-	return "There are none."
+	return "There are " + cmp.Or(strings.Join(ids, ", "), "none") + "."
 }
