@@ -70,24 +70,22 @@ func (d *bashID) run(ctx context.Context, args bashIDArgs, live io.Writer) Answe
 }
 
 func (d *bashID) output(ctx context.Context, args bashIDJobArgs, _ io.Writer) Answer {
-	id := args.ID
-	_, r, err := d.check(ctx, id, shared.CheckRequest{})
+	_, r, err := d.check(ctx, args.ID, shared.CheckRequest{})
 	if err != nil {
-		return d.failed(id, err)
+		return d.failed(args.ID, err)
 	}
-	return Answer{Text: state(id, r, cmp.Or(streams(r), "(no new output)\n")), Result: r, ID: id}
+	return Answer{Text: state(args.ID, r, cmp.Or(streams(r), "(no new output)\n")), Result: r, ID: args.ID}
 }
 
 func (d *bashID) kill(ctx context.Context, args bashIDJobArgs, _ io.Writer) Answer {
-	id := args.ID
-	r, said, err := d.tasks.kill(ctx, "Process "+id, id)
+	r, said, err := d.tasks.kill(ctx, "Process "+args.ID, args.ID)
 	switch {
-	case errors.Is(err, shared.ErrNotFound) && d.find(id) != nil:
-		return Answer{Text: fmt.Sprintf("Process %s is not running any more.", id), ID: id}
+	case errors.Is(err, shared.ErrNotFound) && d.find(args.ID) != nil:
+		return Answer{Text: fmt.Sprintf("Process %s is not running any more.", args.ID), ID: args.ID}
 	case err != nil:
-		return d.failed(id, err)
+		return d.failed(args.ID, err)
 	}
-	return Answer{Text: said + "\n" + state(id, r, streams(r)), IsError: !over(r), Result: r, ID: id}
+	return Answer{Text: said + "\n" + state(args.ID, r, streams(r)), IsError: !over(r), Result: r, ID: args.ID}
 }
 
 // state is the text about a background process: its state, and then body.

@@ -299,8 +299,8 @@ func TestBashIDKillShowsWhatWasNotRead(t *testing.T) {
 	answer := a.kill(started.ID)
 	text += answer.Text
 	assert.Contains(t, answer.Text, "status: killed\nexit code: 3\n\nstdout:\ngoodbye")
-	assert.Equal(t, 1, strings.Count(text, "begun"))
-	assert.Equal(t, 1, strings.Count(text, "oops"))
+	assert.Equal(t, 1, strings.Count(text, "\nbegun"))
+	assert.Equal(t, 1, strings.Count(text, "\noops"))
 
 	again := a.kill(started.ID) // a second kill is no error
 	assert.False(t, again.IsError)

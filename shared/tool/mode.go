@@ -59,7 +59,7 @@ func (d mode) run(ctx context.Context, args modeArgs, live io.Writer) Answer {
 	r, err := d.bash.Execute(ctx, req)
 	switch {
 	case err != nil:
-		return Answer{Text: "[no result: " + err.Error() + "]", IsError: true, Err: err}
+		return Answer{Text: bracket(failed("no result", err).Text, ""), IsError: true, Err: err}
 	case req.Mode == shared.ModeBackground && r.PID != 0:
 		d.endings.follow(r, "24 hours")
 		return Answer{Text: detached(r), Result: r}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -197,5 +198,10 @@ func malformed(format string, args ...any) Answer {
 
 // failed says why there is no Result.
 func failed(what string, err error) Answer {
-	return Answer{Text: what + ": " + err.Error(), IsError: true, Err: err}
+	text := err.Error()
+	var e *shared.Error
+	if errors.As(err, &e) { // the message begins with the Go name of a field, which is not for models
+		text = strings.TrimPrefix(text, e.Field+" ")
+	}
+	return Answer{Text: what + ": " + text, IsError: true, Err: err}
 }
