@@ -71,6 +71,7 @@ func start(ctx context.Context, client *shared.Client, req shared.ExecuteRequest
 	}
 	if asJSON {
 		encoder := json.NewEncoder(stdout)
+		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", "  ")
 		_ = encoder.Encode(result) // stdout.err has the error
 	} else {

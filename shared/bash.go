@@ -145,47 +145,54 @@ const (
 	CauseClose   Cause = "close"   // the end of the session
 )
 
-// Result is an account of a command. It is a value: nothing changes it later.
+// Result is an account of a command. It is a value: nothing changes it later. In JSON
+// its Duration is duration_ms, in milliseconds, and a field without a value is left out.
 type Result struct {
-	PID            int // of the bash process, which leads its own session and process group; 0: nothing was started
-	Command, Dir   string
-	Status         Status
-	Cause          Cause  // with StatusKilled
-	ExitCode       int    // 128+n after signal n; -1 while running, or if nothing was started
-	Signal         string // the signal that ended bash, as in "SIGKILL"; "" if it exited by itself
-	Stdout, Stderr Output
-	Started        time.Time
-	Duration       time.Duration // until bash ended, or until now
-	Leftover       []Process     // the processes that still run after bash ended
-	Ended          []Process     // Kill only: the processes that it ended, besides bash
-	Matched        bool          // Check only: the output matches WaitFor
-	Jobs           []Result      // AllJobs only, without output; nothing else is set then
+	PID      int           `json:"pid,omitempty"` // of the bash process, which leads its own session and process group; 0: nothing was started
+	Command  string        `json:"command,omitempty"`
+	Dir      string        `json:"dir,omitempty"`
+	Status   Status        `json:"status,omitempty"`
+	Cause    Cause         `json:"cause,omitempty"`  // with StatusKilled
+	ExitCode int           `json:"exit_code"`        // 128+n after signal n; -1 while running, or if nothing was started
+	Signal   string        `json:"signal,omitempty"` // the signal that ended bash, as in "SIGKILL"; "" if it exited by itself
+	Stdout   Output        `json:"stdout,omitzero"`
+	Stderr   Output        `json:"stderr,omitzero"`
+	Started  time.Time     `json:"started,omitzero"`
+	Duration time.Duration `json:"-"`                  // until bash ended, or until now
+	Leftover []Process     `json:"leftover,omitempty"` // the processes that still run after bash ended
+	Ended    []Process     `json:"ended,omitempty"`    // Kill only: the processes that it ended, besides bash
+	Matched  bool          `json:"matched,omitempty"`  // Check only: the output matches WaitFor
+	Jobs     []Result      `json:"jobs,omitempty"`     // AllJobs only, without output; nothing else is set then
 }
 
 // Process is a process that a command started.
 type Process struct {
-	PID     int
-	Command string // its command line
+	PID     int    `json:"pid"`
+	Command string `json:"command"` // its command line
 }
 
 // Output is the part of one stream that a Result shows. All of it refers to the
 // sanitized stream: valid UTF-8 without escape sequences or control characters
 // other than tab and newline.
 type Output struct {
-	Content     string // the tail if truncated
-	Head        string // the beginning, if truncated with Limits.Ends
-	Truncated   bool   // the limits cut the output that this Result had to show
-	TruncatedBy string // "lines" or "bytes"
+	Content     string `json:"content,omitempty"`      // the tail if truncated
+	Head        string `json:"head,omitempty"`         // the beginning, if truncated with Limits.Ends
+	Truncated   bool   `json:"truncated,omitempty"`    // the limits cut the output that this Result had to show
+	TruncatedBy string `json:"truncated_by,omitempty"` // "lines" or "bytes"
 
-	TotalLines, TotalBytes   int64 // of the whole stream so far, exact however large
-	OutputLines, OutputBytes int   // of Content and Head together
-	LastLinePartial          bool  // Content is the end of one line longer than MaxBytes
-	StartsMidLine            bool  // Content begins within a line that is too long for MaxBytes, alone or with the lines after it
-	Partial                  bool  // Content ends in a line that is still being written
-	Dropped                  int64 // raw bytes so far that were no text: escape sequences, control characters
+	// The totals are of the whole stream so far, exact however large; the other two
+	// numbers are of Content and Head together.
+	TotalLines      int64 `json:"total_lines,omitempty"`
+	TotalBytes      int64 `json:"total_bytes,omitempty"`
+	OutputLines     int   `json:"output_lines,omitempty"`
+	OutputBytes     int   `json:"output_bytes,omitempty"`
+	LastLinePartial bool  `json:"last_line_partial,omitempty"` // Content is the end of one line longer than MaxBytes
+	StartsMidLine   bool  `json:"starts_mid_line,omitempty"`   // Content begins within a line that is too long for MaxBytes, alone or with the lines after it
+	Partial         bool  `json:"partial,omitempty"`           // Content ends in a line that is still being written
+	Dropped         int64 `json:"dropped,omitempty"`           // raw bytes so far that were no text: escape sequences, control characters
 
-	Path      string // log with the whole stream so far; every job has one; "" if Content is all there was
-	PathError string // why that log is incomplete; "" if it is complete
+	Path      string `json:"path,omitempty"`       // log with the whole stream so far; every job has one; "" if Content is all there was
+	PathError string `json:"path_error,omitempty"` // why that log is incomplete; "" if it is complete
 
-	LiveSkipped int64 // bytes that the live writer of this stream missed so far
+	LiveSkipped int64 `json:"live_skipped,omitempty"` // bytes that the live writer of this stream missed so far
 }

@@ -1,0 +1,90 @@
+package shared
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// fields are those of a Result, without its methods.
+type fields Result
+
+// resultJSON has no exit code before the end, and the duration in milliseconds.
+type resultJSON struct {
+	fields
+	ExitCode   *int  `json:"exit_code,omitempty"`
+	DurationMS int64 `json:"duration_ms,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r Result) MarshalJSON() ([]byte, error) {
+	out := resultJSON{fields: fields(r), DurationMS: r.Duration.Milliseconds()}
+	if r.Status != "" && r.Status != StatusRunning {
+		out.ExitCode = &r.ExitCode
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(out)
+	return text.Bytes(), err
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *Result) UnmarshalJSON(text []byte) error {
+	var in resultJSON
+	if err := json.Unmarshal(text, &in); err != nil {
+		return err
+	}
+	*r = Result(in.fields)
+	r.Duration = time.Duration(in.DurationMS) * time.Millisecond
+	if in.ExitCode != nil {
+		r.ExitCode = *in.ExitCode
+	} else if r.Status == StatusRunning {
+		r.ExitCode = -1
+	}
+	return nil
+}
+
+// String describes a Result for people. Its first line says how the command ended, or
+// that it runs, as in "failed, exit code 3, 12ms".
+func (r Result) String() string {
+	text := fmt.Sprintf("%s\npid %d: %.100q", r.outcome(), r.PID, r.Command)
+	if r.Status == "" { // with AllJobs
+		text = "jobs:"
+	}
+	for _, job := range r.Jobs {
+		text += "\n" + job.String()
+	}
+	for i, heading := range []string{"left running", "ended"} {
+		for _, p := range [][]Process{r.Leftover, r.Ended}[i] {
+			text += fmt.Sprintf("\n%s: %d %.100q", heading, p.PID, p.Command)
+		}
+	}
+	return text + r.Stdout.section("stdout") + r.Stderr.section("stderr")
+}
+
+func (r Result) outcome() string {
+	text := string(r.Status)
+	if r.Cause != "" && r.Cause != CauseKill {
+		text += " (" + string(r.Cause) + ")"
+	}
+	if r.Status != StatusRunning {
+		text += strings.TrimSuffix(fmt.Sprintf(", exit code %d (%s)", r.ExitCode, r.Signal), " ()")
+	}
+	return text + ", " + r.Duration.Round(time.Millisecond).String()
+}
+
+// section shows the output below where its log is.
+func (o Output) section(name string) string {
+	if o == (Output{}) {
+		return ""
+	}
+	if o.Truncated {
+		name += fmt.Sprintf(", %d of %d lines", o.OutputLines, o.TotalLines)
+		o.Content = strings.TrimPrefix(o.Head+"\n…\n"+o.Content, "\n")
+	}
+	name += strings.TrimSuffix(", "+o.Path, ", ") + strings.TrimSuffix(", "+o.PathError, ", ")
+	return "\n" + name + ":\n" + strings.TrimSuffix(o.Content, "\n")
+}
