@@ -136,6 +136,9 @@ func (t *tour) show(r *shared.Result, err error) *shared.Result {
 	for _, p := range r.Leftover {
 		fmt.Printf("   left running: %d %s\n", p.PID, p.Command)
 	}
+	for _, p := range r.Ended {
+		fmt.Printf("   ended with it: %d %s\n", p.PID, p.Command)
+	}
 	return r
 }
 

@@ -130,7 +130,7 @@ func (s *shell) kill(ctx context.Context, pid int, _ string) error {
 	}
 	for _, job := range append(result.Jobs, *result) {
 		if job.PID != 0 {
-			fmt.Fprintf(os.Stderr, "[job %d: %s]\n", job.PID, outcome(&job))
+			showState(&job)
 		}
 	}
 	return nil
@@ -143,9 +143,16 @@ func (s *shell) showJob(r *shared.Result, err error) error {
 	}
 	show(os.Stdout, r.Stdout, "\n")
 	show(os.Stderr, r.Stderr, "\n")
+	showState(r)
+	return nil
+}
+
+func showState(r *shared.Result) {
 	fmt.Fprintf(os.Stderr, "[job %d: %s]\n", r.PID, outcome(r))
 	for _, p := range r.Leftover {
 		fmt.Fprintf(os.Stderr, "[left running: %d %s]\n", p.PID, oneLine(p.Command))
 	}
-	return nil
+	for _, p := range r.Ended {
+		fmt.Fprintf(os.Stderr, "[ended with it: %d %s]\n", p.PID, oneLine(p.Command))
+	}
 }

@@ -34,19 +34,28 @@ func parse(set *flag.FlagSet, args []string) error {
 
 // launchFlags are the flags of every subcommand that loads the plugin.
 type launchFlags struct {
-	plugin       string
-	dir          string
-	startTimeout time.Duration
-	logLevel     string
+	shared.LaunchConfig
+	logLevel string
 }
 
 func newFlagSet(name string) (*flag.FlagSet, *launchFlags) {
 	set, f := flag.NewFlagSet(name, flag.ContinueOnError), new(launchFlags)
-	set.StringVar(&f.plugin, "plugin", "", "path of the plugin (default bash-plugin beside this program)")
-	set.StringVar(&f.dir, "dir", "", "directory where commands run (default the working directory)")
-	set.DurationVar(&f.startTimeout, "start-timeout", shared.DefaultStartTimeout, "how long the plugin may take to get ready")
+	set.StringVar(&f.Path, "plugin", "", "path of the plugin (default bash-plugin beside this program)")
+	set.StringVar(&f.Dir, "dir", "", "directory where commands run (default the working directory)")
+	set.Func("env", "`KEY=VALUE` for the commands, over this program's environment; may be given several times", appendTo(&f.Env))
+	set.Func("drop-env", "`NAME` or pattern (*_API_KEY) of variables that the commands do not get; may be given several times", appendTo(&f.DropEnv))
+	set.StringVar(&f.LogDir, "log-dir", "", "folder of the output logs (default a private one of the user)")
+	set.DurationVar(&f.LogRetention, "log-retention", 24*time.Hour, "how long the logs stay after this program has ended; negative: not at all")
+	set.DurationVar(&f.StartTimeout, "start-timeout", shared.DefaultStartTimeout, "how long the plugin may take to get ready")
 	set.StringVar(&f.logLevel, "log-level", cmp.Or(os.Getenv("BASH_PLUGIN_LOG_LEVEL"), "off"), "log of host and plugin on stderr: trace, debug, info, warn, error or off")
 	return set, f
+}
+
+func appendTo(list *[]string) func(string) error {
+	return func(value string) error {
+		*list = append(*list, value)
+		return nil
+	}
 }
 
 // with loads the plugin, calls do, and closes the plugin. A signal ends do's context;
@@ -70,7 +79,7 @@ func (f *launchFlags) with(do func(context.Context, *shared.Client) (exitCode in
 	return code, nil
 }
 
-// launch loads the plugin. It also makes dir absolute, for later use.
+// launch loads the plugin. It also makes Dir absolute, for later use.
 func (f *launchFlags) launch(ctx context.Context) (*shared.Client, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -80,10 +89,10 @@ func (f *launchFlags) launch(ctx context.Context) (*shared.Client, error) {
 	if level == hclog.NoLevel {
 		return nil, fmt.Errorf("-log-level (or $BASH_PLUGIN_LOG_LEVEL) is %q: use trace, debug, info, warn, error or off", f.logLevel)
 	}
-	logger := hclog.New(&hclog.LoggerOptions{Name: "host", Level: level, Output: os.Stderr})
-	if f.dir, err = filepath.Abs(f.dir); err != nil {
+	f.Logger = hclog.New(&hclog.LoggerOptions{Name: "host", Level: level, Output: os.Stderr})
+	if f.Dir, err = filepath.Abs(f.Dir); err != nil {
 		return nil, err
 	}
-	path := cmp.Or(f.plugin, filepath.Join(filepath.Dir(program), "bash-plugin"))
-	return shared.Launch(ctx, shared.LaunchConfig{Path: path, Dir: f.dir, StartTimeout: f.startTimeout, Logger: logger})
+	f.Path = cmp.Or(f.Path, filepath.Join(filepath.Dir(program), "bash-plugin"))
+	return shared.Launch(ctx, f.LaunchConfig)
 }

@@ -227,11 +227,50 @@ func TestErrorsNameTheFlag(t *testing.T) {
 	for _, args := range [][]string{
 		{"-plugin", "/nowhere/plugin"}, {"-plugin", "/"}, {"-dir", "/nowhere"},
 		{"-start-timeout", "100ms", "-plugin", slow}, {"-start-timeout", "-1s"}, {"-log-level", "loud"},
+		{"-env", "NOVALUE"}, {"-drop-env", "A=b"}, {"-drop-env", "["},
 	} {
 		r := host(t, append(append([]string{"run"}, args...), "true")...)
 		assert.Equal(t, 1, r.code)
 		assert.Contains(t, r.stderr, args[0])
 		assert.NotContains(t, r.stderr, "LaunchConfig")
+	}
+}
+
+// A configuration can hide variables from the commands, give them others, and say where
+// their logs are and how long.
+func TestEnvironmentAndLogsFromTheCommandLine(t *testing.T) {
+	t.Parallel()
+	logs := t.TempDir()
+	flags := []string{"-env", "GREETING=hello", "-env", "OTHER=a,b", "-drop-env", "*_API_KEY", "-drop-env", "TOKEN", "-log-dir", logs}
+	command := "echo $GREETING $OTHER [$MY_API_KEY$TOKEN]"
+	for name, c := range map[string]struct {
+		args  []string
+		stdin string
+	}{
+		"run":  {[]string{command, "; seq 5000"}, ""},
+		"repl": {nil, command + "\nseq 5000\n"},
+		"mcp":  {nil, initialize + "\n" + `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"bash","arguments":{"command":"` + command + `"}}}` + "\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd := program(t, "host-example", append(append([]string{name}, flags...), c.args...)...)
+			cmd.Env = append(cmd.Env, "MY_API_KEY=secret", "TOKEN=secret")
+			cmd.Stdin = strings.NewReader(c.stdin)
+			r := finish(t, cmd)
+			assert.Contains(t, r.stdout, "hello a,b []", r.stderr)
+			assert.NotContains(t, r.stdout, "secret")
+		})
+	}
+	for _, c := range []struct {
+		retention string
+		kept      int
+	}{{"1h", 1}, {"-1s", 0}} {
+		dir := t.TempDir()
+		r := host(t, "run", "-json", "-log-dir", dir, "-log-retention", c.retention, "seq 5000")
+		assert.Contains(t, r.stdout, `"path": "`+dir)
+		kept, err := filepath.Glob(filepath.Join(dir, "*", "*.log"))
+		require.NoError(t, err)
+		assert.Len(t, kept, c.kept, c.retention)
 	}
 }
 

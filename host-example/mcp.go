@@ -3,16 +3,15 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"os"
 	"os/signal"
-	"strings"
+	"reflect"
 	"sync"
 	"syscall"
 	"time"
-	"unicode/utf8"
 
-	"github.com/charmbracelet/x/ansi"
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"bashplugin/shared"
@@ -23,49 +22,77 @@ import (
 // tools for every client of that protocol. It ends with stdin.
 func serveMCP(args []string) (int, error) {
 	set, launch := newFlagSet("mcp")
-	dialect := set.String("dialect", string(tool.BashID), "set of tools: "+list(tool.Dialects()))
+	s := &mcpServer{stdio: stdio{ended: make(chan struct{})}}
+	dialect := set.String("dialect", string(tool.Default), "set of tools: "+list(tool.Dialects()))
+	maxWait := set.Duration("max-wait", 50*time.Second, "how long a call may take before its command goes on as a job; many clients give up after a minute (0: no limit)")
+	set.BoolVar(&s.structured, "structured", false, "send Results as structured content too; some clients show their models nothing else then")
 	if err := parse(set, args); err != nil {
 		return usageError, err
 	}
+	if *maxWait < 0 {
+		return usageError, fmt.Errorf("-max-wait is %v: use 0 for no limit, or a positive duration", *maxWait)
+	}
 	signal.Ignore(syscall.SIGPIPE) // if the client is gone, writing fails and the connection ends
 	return launch.with(func(ctx context.Context, client *shared.Client) (int, error) {
-		tools, err := tool.New(tool.Dialect(*dialect), client, tool.Options{Dir: launch.dir})
-		if err != nil {
+		var err error
+		if s.tools, err = tool.New(tool.Dialect(*dialect), client, tool.Options{Dir: launch.Dir, MaxWait: *maxWait}); err != nil {
 			return 1, err
 		}
-		defer func() { _ = tools.Close() }()
-		if err := serve(ctx, newMCPServer(tools)); err != nil {
+		defer func() { _ = s.tools.Close() }()
+		if err := s.serve(ctx, s.server(tool.Dialect(*dialect))); err != nil {
 			return 1, fmt.Errorf("the connection to the client broke: %w", err)
 		}
 		return 0, nil
 	})
 }
 
-func newMCPServer(tools *tool.Toolset) *mcp.Server {
+// mcpServer serves one client.
+type mcpServer struct {
+	stdio
+	tools      *tool.Toolset
+	structured bool
+}
+
+func (s *mcpServer) server(dialect tool.Dialect) *mcp.Server {
 	server := mcp.NewServer(
 		&mcp.Implementation{Name: "bash-plugin", Title: "Bash", Version: version()},
-		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}},
+		&mcp.ServerOptions{Instructions: instructions(dialect), Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}},
 	)
-	for _, d := range tools.Definitions() {
+	var schema any // of no structured content
+	if s.structured {
+		schema = outputSchema()
+	}
+	for _, d := range s.tools.Definitions() {
 		server.AddTool(&mcp.Tool{
-			Name:        d.Name,
-			Description: d.Description,
-			InputSchema: d.InputSchema,
+			Name:         d.Name,
+			Description:  d.Description,
+			InputSchema:  d.InputSchema,
+			OutputSchema: schema,
 			Annotations: &mcp.ToolAnnotations{
 				ReadOnlyHint:    d.Hints.ReadOnly,
 				DestructiveHint: &d.Hints.Destructive,
 				IdempotentHint:  d.Hints.Idempotent,
 				OpenWorldHint:   &d.Hints.OpenWorld,
 			},
-		}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return callTool(ctx, tools, req), nil
-		})
+		}, s.call)
 	}
 	return server
 }
 
-// callTool executes a call. When the client cancels it, ctx ends.
-func callTool(ctx context.Context, tools *tool.Toolset, req *mcp.CallToolRequest) *mcp.CallToolResult {
+// instructions tell a client's model how the tools work together.
+func instructions(dialect tool.Dialect) string {
+	return "Each command runs in a fresh bash: a cd or a variable lasts for that command only. " + map[tool.Dialect]string{
+		tool.Native:   "A command that takes long goes on as a job: bash_job waits for its end or for a line of its output, bash_kill ends it, bash_jobs lists the jobs.",
+		tool.Claude:   "Start what does not end by itself with run_in_background: BashOutput shows its output and can wait for a line of it, KillShell ends it.",
+		tool.CheckPID: "A command that takes longer than its timeout goes on in the background: bash with check_pid shows its output, with kill_pid it ends it.",
+		tool.Mode:     "Start what does not end by itself with mode background, and read the log that the answer names with further commands.",
+		tool.TaskID:   "A command that goes on in the background is a task: bash_output shows its output, kill_bash ends it.",
+		tool.BashID:   "Start what does not end by itself with run_in_background: bash_output shows its output, kill_bash ends it.",
+	}[dialect]
+}
+
+// call executes a call. When the client cancels it, ctx ends.
+func (s *mcpServer) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	call := tool.Call{Name: req.Params.Name, Arguments: req.Params.Arguments}
 	if len(call.Arguments) == 0 {
 		call.Arguments = json.RawMessage("{}") // a client may leave them out
@@ -81,105 +108,50 @@ func callTool(ctx context.Context, tools *tool.Toolset, req *mcp.CallToolRequest
 			})
 		})
 	}
-	answer := tools.Call(ctx, call)
+	patient, end := s.patient(ctx, req)
+	answer := s.tools.Call(patient, call)
+	end()
 	close(done)
 	sending.Wait()
-	return &mcp.CallToolResult{
-		Content:           []mcp.Content{&mcp.TextContent{Text: answer.Text}},
-		StructuredContent: newReport(answer),
-		IsError:           answer.IsError,
+	result := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: answer.Text}}, IsError: answer.IsError}
+	if s.structured {
+		result.StructuredContent = structured(answer)
 	}
+	return result, nil
 }
 
-// serve serves stdin and stdout until stdin or ctx ends. Calls may still be
-// under way when it returns: their commands end with the plugin.
-func serve(ctx context.Context, server *mcp.Server) error {
-	in := lateEnd{os.Stdin, make(chan struct{})}
-	served := make(chan error, 1)
-	go func() {
-		served <- server.Run(context.WithoutCancel(ctx), &mcp.IOTransport{Reader: in, Writer: os.Stdout})
-	}()
-	select {
-	case err := <-served:
-		return err
-	case <-in.ended: // the SDK would wait for a client that does not read
-	case <-ctx.Done():
+// structured is an answer for programs: the Result, with the text in it for clients
+// that show their models nothing else.
+func structured(a tool.Answer) map[string]any {
+	content := make(map[string]any)
+	if a.Result != nil {
+		text, _ := json.Marshal(a.Result) // cannot fail
+		_ = json.Unmarshal(text, &content)
 	}
-	return nil
+	content["text"] = a.Text
+	if a.ID != "" {
+		content["id"] = a.ID
+	}
+	if a.Err != nil {
+		e := &shared.Error{Code: shared.CodeInternal, Message: a.Err.Error()}
+		_ = errors.As(a.Err, &e)
+		content["error"] = map[string]any{"code": e.Code, "message": e.Message}
+	}
+	return content
 }
 
-// lateEnd reports the end of stdin half a second late. At the end the SDK drops the
-// calls under way, so that "printf '…' | host-example mcp" would print nothing.
-type lateEnd struct {
-	*os.File
-	ended chan struct{} // closed when Read reports the end
-}
-
-// Read implements io.Reader.
-func (l lateEnd) Read(p []byte) (int, error) {
-	n, err := l.File.Read(p)
+// outputSchema is the JSON Schema of structured content.
+func outputSchema() *jsonschema.Schema {
+	object := &jsonschema.Schema{Type: "object"}
+	jobs := &jsonschema.Schema{Type: "array", Items: object} // For would follow them without an end
+	schema, err := jsonschema.For[shared.Result](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[[]shared.Result](): jobs}})
 	if err != nil {
-		time.Sleep(time.Second / 2)
-		close(l.ended)
+		panic(err) // a Result has a field that JSON cannot have
 	}
-	return n, err
-}
-
-const (
-	progressInterval = 100 * time.Millisecond // between two notifications
-	maxProgress      = 8 << 10                // bytes of output in one; if there are more, the last ones
-
-	// heartbeat is the time between notifications while there is no output. Many
-	// clients give a call up after a minute of silence.
-	heartbeat = 5 * time.Second
-)
-
-// progress is a live writer that sends the output as notifications.
-type progress struct {
-	mu      sync.Mutex // guards pending
-	pending []byte     // output that is not sent yet, at most the last maxProgress bytes
-}
-
-// Write implements io.Writer.
-func (p *progress) Write(text []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.pending = append(p.pending, text...)
-	p.pending = p.pending[max(0, len(p.pending)-maxProgress):]
-	return len(text), nil
-}
-
-// run sends until done is closed. value grows with each notification.
-func (p *progress) run(done <-chan struct{}, send func(text string, value int)) {
-	ticker := time.NewTicker(progressInterval)
-	defer ticker.Stop()
-	value, last := 0, time.Now()
-	for over := false; !over; {
-		select {
-		case <-ticker.C:
-		case <-done:
-			over = true
-		}
-		text := p.take()
-		if text != "" || !over && time.Since(last) >= heartbeat {
-			value += len(text) + 1
-			last = time.Now()
-			send(text, value)
-		}
-	}
-}
-
-// take returns the pending output as text, except an incomplete rune at its end.
-func (p *progress) take() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	end := len(p.pending)
-	for i := max(0, end-utf8.UTFMax+1); i < end; i++ {
-		if utf8.RuneStart(p.pending[i]) && !utf8.FullRune(p.pending[i:]) {
-			end = i
-		}
-	}
-	text := strings.ToValidUTF8(ansi.Strip(string(p.pending[:end])), string(utf8.RuneError))
-	p.pending = append([]byte(nil), p.pending[end:]...)
-	return text
+	schema.AdditionalProperties, schema.Required = nil, []string{"text"}
+	schema.Properties["duration_ms"] = &jsonschema.Schema{Type: "integer"}
+	schema.Properties["text"] = &jsonschema.Schema{Type: "string", Description: "the answer for the model"}
+	schema.Properties["id"] = &jsonschema.Schema{Type: "string", Description: "of the job, as the tools name it"}
+	schema.Properties["error"] = &jsonschema.Schema{Type: "object", Description: "why there is no outcome"}
+	return schema
 }

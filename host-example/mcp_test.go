@@ -4,16 +4,19 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -46,12 +49,34 @@ func textOf(t *testing.T, r *mcp.CallToolResult) string {
 	return r.Content[0].(*mcp.TextContent).Text
 }
 
+// structuredContent is that of an answer.
+type structuredContent struct {
+	shared.Result
+	Text, ID string
+	Error    struct {
+		Code    shared.Code
+		Message string
+	}
+}
+
+// UnmarshalJSON implements json.Unmarshaler: else the Result's would have it all.
+func (c *structuredContent) UnmarshalJSON(text []byte) error {
+	type rest struct {
+		Text  *string
+		ID    *string
+		Error any
+	}
+	if err := json.Unmarshal(text, &rest{&c.Text, &c.ID, &c.Error}); err != nil {
+		return err
+	}
+	return json.Unmarshal(text, &c.Result)
+}
+
 // fields decodes structured content.
-func fields(t *testing.T, r *mcp.CallToolResult) report {
+func fields(t *testing.T, r *mcp.CallToolResult) (out structuredContent) {
 	t.Helper()
 	text, err := json.Marshal(r.StructuredContent)
 	require.NoError(t, err)
-	var out report
 	require.NoError(t, json.Unmarshal(text, &out))
 	return out
 }
@@ -65,7 +90,7 @@ func TestMCPListsTheToolsOfEachDialect(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, listed.Tools, len(tools.Definitions()))
 		for _, definition := range tools.Definitions() {
-			i := indexOf(listed.Tools, definition.Name)
+			i := slices.IndexFunc(listed.Tools, func(t *mcp.Tool) bool { return t.Name == definition.Name })
 			require.GreaterOrEqual(t, i, 0)
 			schema, err := json.Marshal(listed.Tools[i].InputSchema)
 			require.NoError(t, err)
@@ -86,31 +111,64 @@ func indexOf(tools []*mcp.Tool, name string) int {
 }
 
 // A client that shows its model nothing but the structured content has there what
-// reads a background command's output, and why a log is incomplete.
+// reads a background command's output.
 func TestMCPStructuredContentNamesTheLog(t *testing.T) {
 	t.Parallel()
-	s := connect(t, nil, "-dialect", "mode")
+	s := connect(t, nil, "-dialect", "mode", "-structured")
 	r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "bash", Arguments: map[string]any{"command": endless, "mode": "background"}})
 	require.NoError(t, err)
 	got := fields(t, r)
-	require.NotNil(t, got.Stdout)
 	assert.FileExists(t, got.Stdout.Path)
-	broken := newReport(tool.Answer{Result: &shared.Result{Stderr: shared.Output{PathError: "disk full"}}})
-	assert.Equal(t, &reportStream{PathError: "disk full"}, broken.Stderr)
-	assert.Nil(t, broken.Stdout)
+	assert.Equal(t, textOf(t, r), got.Text)
+}
+
+// Every field of structured content is in the schema.
+func TestMCPOutputSchema(t *testing.T) {
+	t.Parallel()
+	schema := outputSchema()
+	schema.AdditionalProperties = &jsonschema.Schema{Not: new(jsonschema.Schema)}
+	strict, err := schema.Resolve(nil)
+	require.NoError(t, err)
+	process := []shared.Process{{PID: 8, Command: "<a>"}}
+	output := shared.Output{Content: "c", Head: "h", Truncated: true, TruncatedBy: "lines", TotalLines: 9, Path: "/p", PathError: "full"}
+	for _, answer := range []tool.Answer{
+		{Text: "text", Err: errors.New("other")},
+		{Text: "text", ID: "job_1", Err: shared.ErrNotFound, Result: &shared.Result{PID: 7, Command: "c", Dir: "/d", Status: shared.StatusKilled, Cause: shared.CauseKill,
+			Signal: "SIGTERM", Stdout: output, Stderr: output, Started: time.Now(), Duration: time.Hour, Leftover: process, Ended: process, Matched: true}},
+		{Text: "text", Result: &shared.Result{Jobs: []shared.Result{{PID: 7, Status: shared.StatusRunning}}}},
+	} {
+		text, err := json.Marshal(structured(answer))
+		require.NoError(t, err)
+		var value any
+		require.NoError(t, json.Unmarshal(text, &value))
+		assert.NoError(t, strict.Validate(value), string(text))
+	}
+}
+
+// What the server tells of its tools as a whole names tools that it has.
+func TestMCPInstructions(t *testing.T) {
+	t.Parallel()
+	for _, dialect := range tool.Dialects() {
+		tools, err := tool.New(dialect, nil, tool.Options{})
+		require.NoError(t, err)
+		text := instructions(dialect)
+		assert.Equal(t, 2, strings.Count(text+" ", ". "), text)
+		for _, name := range regexp.MustCompile(`\b(\w+_bash|bash_(output|jobs?|kill)|[A-Z]\w+(Output|Shell))\b`).FindAllString(text, -1) {
+			assert.True(t, slices.ContainsFunc(tools.Definitions(), func(d tool.Definition) bool { return d.Name == name }), "%s: %s", dialect, name)
+		}
+	}
 }
 
 func TestMCPCallsATool(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := connect(t, nil, "-dialect", "bash-id", "-dir", dir)
+	s := connect(t, nil, "-dialect", "bash-id", "-dir", dir, "-structured")
 	r := call(t, s, "pwd; echo problem >&2; exit 3")
 	assert.Contains(t, textOf(t, r), "exit code: 3")
 	assert.False(t, r.IsError, "in this dialect it is a result")
 	got := fields(t, r)
 	assert.EqualValues(t, "failed", got.Status)
-	require.NotNil(t, got.ExitCode)
-	assert.Equal(t, 3, *got.ExitCode)
+	assert.Equal(t, 3, got.ExitCode)
 	assert.Equal(t, dir+"\n", got.Stdout.Content)
 	assert.Equal(t, "problem\n", got.Stderr.Content)
 
@@ -260,6 +318,12 @@ func (l *lines) run(id int, command string) {
 	l.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"bash","arguments":{"command":%s}}}`, id, text))
 }
 
+// cancel cancels a call.
+func (l *lines) cancel(id, reason string) {
+	l.t.Helper()
+	l.say(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":%q}}`, id, reason))
+}
+
 // end waits for the server's end, which must come, and returns the exit code.
 func (l *lines) end() int {
 	l.t.Helper()
@@ -305,13 +369,55 @@ func TestMCPAnswersWhatItCannotDo(t *testing.T) {
 
 func TestMCPCancelledByNotification(t *testing.T) {
 	t.Parallel()
-	l, g := talk(t), newGate(t)
-	l.run(5, "echo $$ >"+string(g)+"; "+endless)
-	pid := pidIn(t, g.read(t))
-	l.say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}`)
-	gone(t, pid)
-	l.in.Close()
-	assert.Zero(t, l.end())
+	for _, reason := range []string{"", "AbortError: This operation was aborted", "the user pressed Escape"} {
+		l, g := talk(t), newGate(t)
+		l.run(5, "echo $$ >"+string(g)+"; "+endless)
+		pid := pidIn(t, g.read(t))
+		l.cancel("5", reason)
+		gone(t, pid)
+		l.in.Close()
+		assert.Zero(t, l.end())
+	}
+}
+
+// A client that gives a call up because it takes too long does not want the command to
+// end: it goes on as a job.
+func TestMCPCancelledByATimeout(t *testing.T) {
+	t.Parallel()
+	for _, reason := range []string{"McpError: MCP error -32001: Request timed out", "TimeoutError: The operation was aborted due to timeout", "context deadline exceeded"} {
+		for _, id := range []string{`5`, `"5"`} {
+			l, g := talk(t), newGate(t)
+			l.say(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"bash","arguments":{"command":"echo $$ >` + string(g) + `; ` + endless + `"}}}`)
+			pid := pidIn(t, g.read(t))
+			l.cancel(id, reason)
+			_, err := l.out.ReadString('\n') // the end of the call, which nobody waits for
+			require.NoError(t, err)
+			assert.Contains(t, l.ask(`{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"bash_jobs"}}`), "is running")
+			l.in.Close()
+			assert.Zero(t, l.end())
+			gone(t, pid)
+		}
+	}
+}
+
+// A call that takes longer than -max-wait is answered, and its command goes on.
+func TestMCPMaxWait(t *testing.T) {
+	t.Parallel()
+	for _, dialect := range tool.Dialects() {
+		t.Run(string(dialect), func(t *testing.T) {
+			t.Parallel()
+			s := connect(t, nil, "-dialect", string(dialect), "-max-wait", "100ms", "-structured")
+			tools, err := s.ListTools(t.Context(), nil)
+			require.NoError(t, err)
+			i := slices.IndexFunc(tools.Tools, func(t *mcp.Tool) bool { return strings.EqualFold(t.Name, "bash") })
+			r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: tools.Tools[i].Name, Arguments: map[string]any{"command": endless}})
+			require.NoError(t, err)
+			got := fields(t, r)
+			assert.EqualValues(t, "running", got.Status, got.Text)
+		})
+	}
+	r := host(t, "mcp", "-max-wait", "-1s")
+	assert.Equal(t, ran{"", "host-example: -max-wait is -1s: use 0 for no limit, or a positive duration; see host-example mcp -help\n", usageError}, r)
 }
 
 func TestMCPTellsItsVersion(t *testing.T) {
@@ -342,7 +448,7 @@ func TestMCPEndsWithItsInput(t *testing.T) {
 	var pids []int
 	for id, background := range []bool{true, false} {
 		g := newGate(t)
-		l.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"bash","arguments":{"command":"setsid %s & echo $! >%s; wait","run_in_background":%v}}}`,
+		l.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"bash","arguments":{"command":"setsid %s & echo $! >%s; wait","background":%v}}}`,
 			id+1, endless, g, background))
 		pids = append(pids, pidIn(t, g.read(t)))
 	}
@@ -405,5 +511,5 @@ func TestMCPInspector(t *testing.T) {
 	}
 	require.NoError(t, err, string(out))
 	assert.Contains(t, string(out), `stdout:\ninspected`)
-	assert.Contains(t, string(out), `"structuredContent"`)
+	assert.NotContains(t, string(out), "structuredContent")
 }

@@ -60,17 +60,8 @@ func whereWhole(out shared.Output) string {
 
 // outcome says briefly how a command ended, or that it runs.
 func outcome(r *shared.Result) string {
-	text := string(r.Status)
-	if r.Cause != "" && r.Cause != shared.CauseKill {
-		text += " (" + string(r.Cause) + ")"
-	}
-	if r.Status != shared.StatusRunning {
-		text += fmt.Sprintf(", exit code %d", r.ExitCode)
-	}
-	if r.Signal != "" {
-		text += " (" + r.Signal + ")"
-	}
-	return text + ", " + r.Duration.Round(time.Millisecond).String()
+	text, _, _ := strings.Cut(r.String(), "\n")
+	return text
 }
 
 // oneLine fits a command into a line: shortened, without unprintable characters.

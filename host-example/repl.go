@@ -26,7 +26,7 @@ func repl(args []string) (int, error) {
 		if err != nil {
 			return 1, err
 		}
-		s := &shell{client: client, in: in, keys: make(chan os.Signal, 1), dir: launch.dir, prompt: plainPrompt}
+		s := &shell{client: client, in: in, keys: make(chan os.Signal, 1), dir: launch.Dir, prompt: plainPrompt}
 		signal.Reset(os.Interrupt) // from now on Ctrl-C ends commands, not this program
 		signal.Notify(s.keys, os.Interrupt, syscall.SIGTSTP)
 		err = s.loop(ctx)
@@ -74,7 +74,7 @@ func (s *shell) loop(ctx context.Context) error {
 		}
 		if err != nil && ctx.Err() == nil {
 			s.exitCode = 1
-			fmt.Fprintf(os.Stderr, "error: %s\n", strings.ReplaceAll(err.Error(), "Check with AllJobs", ":jobs"))
+			fmt.Fprintf(os.Stderr, "error: %v\n", err)
 		}
 	}
 }

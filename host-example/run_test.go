@@ -216,6 +216,21 @@ func TestRunJSON(t *testing.T) {
 	assert.Equal(t, "err\n", result.Stderr.Content)
 }
 
+// Programs read names in snake_case, milliseconds, and text without HTML escapes.
+func TestRunJSONIsForPrograms(t *testing.T) {
+	t.Parallel()
+	var fields struct {
+		ExitCode   *int   `json:"exit_code"`
+		DurationMS int    `json:"duration_ms"`
+		Command    string `json:"command"`
+	}
+	r := host(t, "run", "-json", "echo '<a & b>'; sleep 0.1")
+	require.NoError(t, json.Unmarshal([]byte(r.stdout), &fields))
+	assert.Zero(t, *fields.ExitCode)
+	assert.GreaterOrEqual(t, fields.DurationMS, 100)
+	assert.Contains(t, r.stdout, `"content": "<a & b>\n"`)
+}
+
 func TestRunJSONTellsTheEndOfAJob(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)

@@ -14,7 +14,8 @@ import (
 // needs no plugin.
 func printTools(args []string) (int, error) {
 	set := flag.NewFlagSet("tools", flag.ContinueOnError)
-	dialect := set.String("dialect", string(tool.BashID), "set of tools: "+list(tool.Dialects()))
+	dialect := set.String("dialect", string(tool.Default), "set of tools: "+list(tool.Dialects()))
+	format := set.String("format", string(tool.Anthropic), "model API: "+list(tool.Formats()))
 	dir := set.String("dir", "", "directory that the tools' descriptions may name (default the working directory)")
 	if err := parse(set, args); err != nil {
 		return usageError, err
@@ -24,10 +25,14 @@ func printTools(args []string) (int, error) {
 	if err != nil {
 		return usageError, err
 	}
+	definitions, err := tools.Render(tool.Format(*format))
+	if err != nil {
+		return usageError, err
+	}
 	encoder := json.NewEncoder(os.Stdout)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(tools.Definitions()); err != nil {
+	if err := encoder.Encode(definitions); err != nil {
 		return 1, fmt.Errorf("cannot write the definitions: %w", err)
 	}
 	return 0, nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -22,7 +23,7 @@ func TestToolsPrintsDefinitions(t *testing.T) {
 		}
 		require.NoError(t, json.Unmarshal([]byte(r.stdout), &definitions))
 		require.NotEmpty(t, definitions)
-		assert.Equal(t, "bash", definitions[0].Name)
+		assert.Equal(t, "bash", strings.ToLower(definitions[0].Name))
 		for _, d := range definitions {
 			assert.NotEmpty(t, d.Description)
 			assert.Equal(t, "object", d.InputSchema["type"])
@@ -32,6 +33,22 @@ func TestToolsPrintsDefinitions(t *testing.T) {
 	r := host(t, "tools", "-dialect", "nonsense")
 	assert.Equal(t, usageError, r.code)
 	assert.Contains(t, r.stderr, `unknown dialect "nonsense"`)
+}
+
+// Each format is the tools of a request to that API.
+func TestToolsInTheFormatOfEachAPI(t *testing.T) {
+	t.Parallel()
+	for _, format := range tool.Formats() {
+		tools, err := tool.New(tool.Default, nil, tool.Options{})
+		require.NoError(t, err)
+		want, err := tools.Render(format)
+		require.NoError(t, err)
+		assert.JSONEq(t, string(want), host(t, "tools", "-format", string(format), "-dir", "/").stdout)
+	}
+	r := host(t, "tools", "-format", "nonsense")
+	assert.Equal(t, usageError, r.code)
+	assert.Contains(t, r.stderr, `"nonsense"`)
+	assert.Contains(t, r.stderr, "gemini")
 }
 
 func TestToolsNamesTheDirectory(t *testing.T) {

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"bashplugin/shared"
+)
+
+// stdio is the transport on stdin and stdout. It knows why a client cancels a call: the
+// SDK ends the call's context without a reason.
+type stdio struct {
+	ended chan struct{} // closed at the end of stdin
+	calls sync.Map      // under way: from the id to the context's CancelCauseFunc
+}
+
+// serve serves stdin and stdout until stdin or ctx ends. Calls may still be
+// under way when it returns: their commands end with the plugin.
+func (s *stdio) serve(ctx context.Context, server *mcp.Server) error {
+	served := make(chan error, 1)
+	go func() { served <- server.Run(context.WithoutCancel(ctx), s) }()
+	select {
+	case err := <-served:
+		return err
+	case <-s.ended: // the SDK would wait for a client that does not read
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// Connect implements mcp.Transport.
+func (s *stdio) Connect(ctx context.Context) (mcp.Connection, error) {
+	conn, err := (&mcp.IOTransport{Reader: lateEnd{os.Stdin, s.ended}, Writer: os.Stdout}).Connect(ctx)
+	return connection{conn, s}, err
+}
+
+type connection struct {
+	mcp.Connection
+	stdio *stdio
+}
+
+// idHeader is where a call's handler finds the call's id. The SDK keeps the id to
+// itself, but hands on the headers that a transport adds.
+const idHeader = "Id"
+
+// Read implements mcp.Connection. It comes before the SDK's own handling of what was
+// read.
+func (c connection) Read(ctx context.Context) (jsonrpc.Message, error) {
+	message, err := c.Connection.Read(ctx)
+	request, ok := message.(*jsonrpc.Request)
+	if !ok {
+		return message, err
+	}
+	request.Extra = &mcp.RequestExtra{Header: http.Header{idHeader: {name(request.ID.Raw())}}}
+	var cancelled mcp.CancelledParams
+	if request.Method == "notifications/cancelled" && json.Unmarshal(request.Params, &cancelled) == nil && tookTooLong.MatchString(cancelled.Reason) {
+		id, _ := jsonrpc.MakeID(cancelled.RequestID)
+		if cancel, ok := c.stdio.calls.Load(name(id.Raw())); ok {
+			cancel.(context.CancelCauseFunc)(shared.ErrLetRun)
+		}
+	}
+	return message, err
+}
+
+// tookTooLong matches the reasons of clients that have waited long enough: "MCP error
+// -32001: Request timed out", "TimeoutError", "context deadline exceeded".
+var tookTooLong = regexp.MustCompile(`(?i)time[d -]*out|-32001|deadline`)
+
+// name tells the id 1 from the id "1".
+func name(id any) string { return fmt.Sprintf("%#v", id) }
+
+// patient returns a call's context, which ends with shared.ErrLetRun if the client gives
+// the call up because it takes too long: then nobody wants the command to end.
+func (s *stdio) patient(ctx context.Context, req *mcp.CallToolRequest) (_ context.Context, end func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	id := req.Extra.Header.Get(idHeader)
+	s.calls.Store(id, cancel)
+	return ctx, func() {
+		s.calls.Delete(id)
+		cancel(nil)
+	}
+}
+
+// lateEnd reports the end of stdin half a second late. At the end the SDK drops the
+// calls under way, so that "printf '…' | host-example mcp" would print nothing.
+type lateEnd struct {
+	*os.File
+	ended chan struct{} // closed when Read reports the end
+}
+
+// Read implements io.Reader.
+func (l lateEnd) Read(p []byte) (int, error) {
+	n, err := l.File.Read(p)
+	if err != nil {
+		time.Sleep(time.Second / 2)
+		close(l.ended)
+	}
+	return n, err
+}
