@@ -137,7 +137,7 @@ func (t *tour) show(r *shared.Result, err error) *shared.Result {
 		fmt.Printf("   left running: %d %s\n", p.PID, p.Command)
 	}
 	for _, p := range r.Ended {
-		fmt.Printf("   ended with it: %d %s\n", p.PID, p.Command)
+		fmt.Printf("   ended: %d %s\n", p.PID, p.Command)
 	}
 	return r
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"bashplugin/shared"
@@ -29,7 +30,8 @@ func (s *shell) chooseDialect(_ context.Context, args string) error {
 	return nil
 }
 
-// movable is a Bash whose commands start in the directory that :cd set.
+// movable is a Bash whose commands start in the directory that :cd set, unless the
+// request names another.
 type movable struct {
 	shared.Bash
 	shell *shell
@@ -37,7 +39,9 @@ type movable struct {
 
 // Execute implements shared.Bash.
 func (m movable) Execute(ctx context.Context, req shared.ExecuteRequest) (*shared.Result, error) {
-	req.Dir = m.shell.dir
+	if !filepath.IsAbs(req.Dir) {
+		req.Dir = filepath.Join(m.shell.dir, req.Dir)
+	}
 	return m.Bash.Execute(ctx, req)
 }
 

@@ -153,6 +153,6 @@ func showState(r *shared.Result) {
 		fmt.Fprintf(os.Stderr, "[left running: %d %s]\n", p.PID, oneLine(p.Command))
 	}
 	for _, p := range r.Ended {
-		fmt.Fprintf(os.Stderr, "[ended with it: %d %s]\n", p.PID, oneLine(p.Command))
+		fmt.Fprintf(os.Stderr, "[ended: %d %s]\n", p.PID, oneLine(p.Command))
 	}
 }

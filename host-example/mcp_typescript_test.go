@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -17,31 +19,28 @@ import (
 // typescriptSDK is the version of the official TypeScript SDK that drives the server.
 const typescriptSDK = "@modelcontextprotocol/sdk@1.32.2"
 
-// installSDK returns a folder with the SDK and client.mjs, which all tests share, or why
-// there is none.
-var installSDK = sync.OnceValues(func() (dir, missing string) {
-	npm, err := exec.LookPath("npm")
-	if err != nil {
-		return "", "the TypeScript SDK needs npm, which is not here: " + err.Error()
-	}
+// installSDK makes a folder with the SDK and client.mjs, which all tests share. out is
+// what npm said.
+var installSDK = sync.OnceValues(func() (out string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
-	dir = filepath.Join(programs, "typescript")
-	cmd := exec.CommandContext(ctx, npm, "install", "--prefix", dir, "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund", typescriptSDK)
+	dir := filepath.Join(programs, "typescript")
+	if err := os.CopyFS(dir, os.DirFS("testdata")); err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, "npm", "install", "--prefix", dir, "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund", typescriptSDK)
 	cmd.WaitDelay = time.Second
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", typescriptSDK + " cannot be had from the registry: " + string(out)
-	}
-	if out, err := exec.Command("cp", filepath.Join("testdata", "client.mjs"), dir).CombinedOutput(); err != nil {
-		return "", string(out)
-	}
-	return dir, ""
+	text, err := cmd.CombinedOutput()
+	return string(text), err
 })
+
+// noRegistry matches what npm says if the registry is out of reach.
+var noRegistry = regexp.MustCompile(`npm (ERR!|error) (network|code E(403|5\d\d))`)
 
 // toolCall is a call that the TypeScript client makes.
 type toolCall struct {
 	Name      string         `json:"name"`
-	Arguments map[string]any `json:"arguments"`
+	Arguments map[string]any `json:"arguments"`         // JOB stands for the id that an earlier answer names
 	Timeout   int            `json:"timeout,omitempty"` // in milliseconds
 }
 
@@ -54,14 +53,20 @@ type exchange struct {
 
 func typescript(t *testing.T, args []string, calls ...toolCall) exchange {
 	t.Helper()
-	dir, missing := installSDK()
-	if missing != "" {
-		t.Skip(missing)
+	for _, name := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skip("the TypeScript SDK needs node and npm:", err)
+		}
 	}
+	out, err := installSDK()
+	if err != nil && noRegistry.MatchString(out) {
+		t.Skip(typescriptSDK, "cannot be had from the registry:", out)
+	}
+	require.NoError(t, err, out)
 	text, err := json.Marshal(calls)
 	require.NoError(t, err)
 	server := program(t, "host-example", append([]string{"mcp"}, args...)...)
-	cmd := exec.Command("node", append([]string{filepath.Join(dir, "client.mjs"), string(text)}, server.Args...)...)
+	cmd := exec.Command("node", append([]string{filepath.Join(programs, "typescript", "client.mjs"), string(text)}, server.Args...)...)
 	cmd.Env, cmd.Dir, cmd.WaitDelay = server.Env, server.Dir, hang
 	r := finish(t, cmd)
 	require.Zero(t, r.code, r.stderr)
@@ -113,10 +118,10 @@ func TestATypeScriptClientThatGivesUpFindsTheJob(t *testing.T) {
 	call := bash("echo begun; " + endless)
 	call.Timeout = 5000 // enough to start it
 	c := typescript(t, nil, call, toolCall{Name: "bash_jobs", Arguments: map[string]any{}},
-		toolCall{Name: "bash_job", Arguments: map[string]any{"id": "job_1", "all": true}},
-		toolCall{Name: "bash_kill", Arguments: map[string]any{"id": "job_1"}})
-	assert.Equal(t, "-32001", c.Seen[0].Error.Code, "the client waits no longer")
-	assert.Contains(t, c.Seen[1].Text, "job_1 is running")
+		toolCall{Name: "bash_job", Arguments: map[string]any{"id": "JOB", "all": true}},
+		toolCall{Name: "bash_kill", Arguments: map[string]any{"id": "JOB"}})
+	assert.EqualValues(t, "-32001", c.Seen[0].Error.Code, "the client waits no longer")
+	assert.Contains(t, c.Seen[1].Text, " is running")
 	assert.Contains(t, c.Seen[2].Text, "begun\n")
-	assert.Contains(t, c.Seen[3].Text, "job_1 is killed")
+	assert.Contains(t, c.Seen[3].Text, " is killed")
 }

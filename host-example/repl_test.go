@@ -86,7 +86,7 @@ func TestReplSaysWhatIsWrong(t *testing.T) {
 	wrong := [][2]string{
 		{":nonsense", "there is no :nonsense; :help lists what there is"},
 		{":check", `"" is not the PID of a job: use one that :jobs lists`},
-		{":check 1", "(:jobs lists the jobs)"},
+		{":check 1", "no job has a process with the pid 1: there are no jobs"},
 		{":check -1", `"-1" is not the PID`},
 		{":check 0", `"0" is not the PID`},
 		{":wait x", `"x" is not the PID`},
@@ -168,7 +168,7 @@ func TestReplWaitsForOutput(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
 	s := startRepl(t)
-	s.send("echo first; " + g.wait() + "; echo listening on :80; " + endless)
+	s.send("echo first; " + g.wait() + "; echo listening on :80; " + endless + "; true")
 	s.expect("first\n")
 	s.detach()
 	pid := s.expectMatch(jobLine)
@@ -178,6 +178,7 @@ func TestReplWaitsForOutput(t *testing.T) {
 	assert.NotContains(t, before, "first", "it was shown before the detach")
 	s.send(":kill all")
 	s.expect("[job " + pid + ": killed")
+	s.expectMatch(regexp.MustCompile(`\n\[ended: (\d+) ` + endless + `\]`))
 	assert.Zero(t, s.leave())
 }
 
