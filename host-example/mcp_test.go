@@ -101,15 +101,6 @@ func TestMCPListsTheToolsOfEachDialect(t *testing.T) {
 	}
 }
 
-func indexOf(tools []*mcp.Tool, name string) int {
-	for i, tool := range tools {
-		if tool.Name == name {
-			return i
-		}
-	}
-	return -1
-}
-
 // A client that shows its model nothing but the structured content has there what
 // reads a background command's output.
 func TestMCPStructuredContentNamesTheLog(t *testing.T) {

@@ -234,10 +234,12 @@ func TestReplEndsWhenNobodyReads(t *testing.T) {
 
 func TestReplShowsWhatAModelSees(t *testing.T) {
 	t.Parallel()
-	r := script(t, ":dialect bash-id", "echo hello", "exit 3", ":call bash {}", ":dialect off", "echo plain")
+	r := script(t, ":dialect bash-id", "echo hello", "exit 3", ":call bash {}",
+		":dialect native", ":cd /usr", "pwd", `:call bash {"command": "echo in $PWD", "dir": "/etc"}`, ":dialect off", "echo plain")
 	assert.Contains(t, r.stdout, "stdout:\nhello\n\nexit code: 0\n")
 	assert.Contains(t, r.stdout, "exit code: 3\n")
 	assert.Contains(t, r.stdout, "command is missing")
+	assert.Regexp(t, `\n/usr\n\[.*\]\nin /etc\n`, r.stdout)
 	assert.True(t, strings.HasSuffix(r.stdout, "plain\n"))
 }
 
