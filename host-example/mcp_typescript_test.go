@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
 )
 
 // typescriptSDK is the version of the official TypeScript SDK that drives the server.
@@ -117,11 +119,12 @@ func TestATypeScriptClientThatGivesUpFindsTheJob(t *testing.T) {
 	t.Parallel()
 	call := bash("echo begun; " + endless)
 	call.Timeout = 5000 // enough to start it
-	c := typescript(t, nil, call, toolCall{Name: "bash_jobs", Arguments: map[string]any{}},
+	c := typescript(t, []string{"-structured"}, call, toolCall{Name: "bash_jobs", Arguments: map[string]any{}},
 		toolCall{Name: "bash_job", Arguments: map[string]any{"id": "JOB", "all": true}},
 		toolCall{Name: "bash_kill", Arguments: map[string]any{"id": "JOB"}})
 	assert.EqualValues(t, "-32001", c.Seen[0].Error.Code, "the client waits no longer")
-	assert.Contains(t, c.Seen[1].Text, " is running")
+	require.Len(t, c.Seen[1].Jobs, 1, c.Seen[1].Text)
+	assert.Contains(t, c.Seen[1].Text, endless)
 	assert.Contains(t, c.Seen[2].Text, "begun\n")
-	assert.Contains(t, c.Seen[3].Text, " is killed")
+	assert.Equal(t, shared.StatusKilled, c.Seen[3].Status, c.Seen[3].Text)
 }

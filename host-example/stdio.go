@@ -20,7 +20,7 @@ import (
 // SDK ends the call's context without a reason.
 type stdio struct {
 	ended chan struct{} // closed at the end of stdin
-	calls sync.Map      // under way: from the id to the context's CancelCauseFunc
+	calls sync.Map      // under way: from the id to a func() that lets the command run
 }
 
 // serve serves stdin and stdout until stdin or ctx ends. Calls may still be
@@ -64,8 +64,8 @@ func (c connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	var cancelled mcp.CancelledParams
 	if request.Method == "notifications/cancelled" && json.Unmarshal(request.Params, &cancelled) == nil && tookTooLong.MatchString(cancelled.Reason) {
 		id, _ := jsonrpc.MakeID(cancelled.RequestID)
-		if cancel, ok := c.stdio.calls.Load(name(id.Raw())); ok {
-			cancel.(context.CancelCauseFunc)(shared.ErrLetRun)
+		if letRun, ok := c.stdio.calls.Load(name(id.Raw())); ok {
+			letRun.(func())()
 		}
 	}
 	return message, err
@@ -79,13 +79,18 @@ var tookTooLong = regexp.MustCompile(`(?i)time[d -]*out|-32001|deadline`)
 func name(id any) string { return fmt.Sprintf("%#v", id) }
 
 // patient returns a call's context, which ends with shared.ErrLetRun if the client gives
-// the call up because it takes too long: then nobody wants the command to end.
+// the call up because it takes too long: then nobody wants the command to end. The
+// client's next message waits until the command is a job that it can find.
 func (s *stdio) patient(ctx context.Context, req *mcp.CallToolRequest) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	id := req.Extra.Header.Get(idHeader)
-	s.calls.Store(id, cancel)
+	id, done := req.Extra.Header.Get(idHeader), make(chan struct{})
+	s.calls.Store(id, func() {
+		cancel(shared.ErrLetRun)
+		<-done
+	})
 	return ctx, func() {
 		s.calls.Delete(id)
+		close(done)
 		cancel(nil)
 	}
 }
