@@ -47,10 +47,11 @@ func TestWaitForFromTheFirstByte(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pid := background(t, bash, command).PID
-			awaitText(t, bash, pid, `^(listening|end)`)
+			until := "^listening"
 			if name == "in the log" {
-				check(t, bash, shared.CheckRequest{PID: pid, Wait: hang, WaitFor: "^end$", All: true})
+				until = "^end$"
 			}
+			require.True(t, check(t, bash, shared.CheckRequest{PID: pid, Wait: hang, WaitFor: until}).Matched)
 			r := check(t, bash, shared.CheckRequest{PID: pid, Wait: 1000 * hang, WaitFor: `^listening on \d+$`, All: true})
 			assert.True(t, r.Matched)
 			r = check(t, bash, shared.CheckRequest{PID: pid, Wait: 1, WaitFor: "^listening"})

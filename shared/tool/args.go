@@ -122,6 +122,8 @@ func decode(raw []byte, schema *jsonschema.Schema, opts Options, into any) error
 		return fmt.Errorf("they are not JSON (%w): give one JSON object", err)
 	case !utf8.Valid(raw): // encoding/json would replace the characters, and so run another command
 		return errors.New("they are not UTF-8: give one JSON object in UTF-8")
+	case hasHalfPair(raw):
+		return errors.New("they have half of a surrogate pair (\\ud800 to \\udfff): give both halves, or the character itself")
 	}
 	given, err := members(raw, schema)
 	if err != nil {
@@ -142,6 +144,14 @@ func decode(raw []byte, schema *jsonschema.Schema, opts Options, into any) error
 		return c.check(opts, given)
 	}
 	return err
+}
+
+// escape matches an escape sequence in JSON. Its group matches one half of a
+// surrogate pair whose other half is missing.
+var escape = regexp.MustCompile(`\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]|(u[dD][89a-fA-F])|.)`)
+
+func hasHalfPair(raw []byte) bool {
+	return slices.ContainsFunc(escape.FindAllSubmatchIndex(raw, -1), func(match []int) bool { return match[2] >= 0 })
 }
 
 // members maps each name in a JSON object to whether its value is not null. It

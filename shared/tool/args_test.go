@@ -71,6 +71,9 @@ func TestMalformedCallsRunNothing(t *testing.T) {
 			{"NUL", `{"command":"ls \u0000"}`, "command has a NUL character, which bash cannot take: leave it out, or have printf '\\0' make it"},
 			{"too long", `{"command":"` + strings.Repeat("x", shared.MaxCommandBytes+1) + `"}`, "command has 1048577 bytes, and 1048576 are allowed: write the script to a file and run that"},
 			{"not UTF-8", "{\"command\":\"echo \xff\"}", "they are not UTF-8: give one JSON object in UTF-8"},
+			{"half a surrogate pair", `{"command":"echo \ud83d"}`, `they have half of a surrogate pair (\ud800 to \udfff): give both halves, or the character itself`},
+			{"the other half", `{"command":"echo \uDE00"}`, `they have half of a surrogate pair (\ud800 to \udfff): give both halves, or the character itself`},
+			{"halves in disorder", `{"command":"echo \ude00\ud83d"}`, `they have half of a surrogate pair (\ud800 to \udfff): give both halves, or the character itself`},
 		})
 	}
 }
