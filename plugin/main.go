@@ -1,5 +1,12 @@
 package main
 
-import "bashplugin/plugin/internal/service"
+import (
+	"runtime"
+
+	"bashplugin/plugin/internal/service"
+)
+
+// Unlike main, init always runs on the main thread.
+func init() { runtime.LockOSThread() }
 
 func main() { service.Main() }

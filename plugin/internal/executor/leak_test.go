@@ -11,10 +11,8 @@ import (
 	"bashplugin/shared"
 )
 
-func TestMain(m *testing.M) {
-	runtime.LockOSThread() // as in the plugin's main: only orphans are the main thread's children
-	m.Run()
-}
+// As in the plugin, only orphans are the main thread's children.
+func init() { runtime.LockOSThread() }
 
 // Nothing of a command stays: no goroutine, no descriptor.
 func TestCommandsLeaveNothingBehindInThisProcess(t *testing.T) {

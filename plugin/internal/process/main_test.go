@@ -23,8 +23,11 @@ import (
 // patience bounds every wait of these tests; none should come near it.
 const patience = time.Minute
 
+// As in the plugin, only orphans are the main thread's children. Unlike TestMain, init
+// always runs on the main thread.
+func init() { runtime.LockOSThread() }
+
 func TestMain(m *testing.M) {
-	runtime.LockOSThread() // as in the plugin's main: only orphans are the main thread's children
 	switch {
 	case process.IsGuardian():
 		if process.RunGuardian(nil, nil) != nil {

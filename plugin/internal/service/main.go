@@ -5,7 +5,6 @@ package service
 import (
 	"fmt"
 	"os"
-	"runtime"
 
 	"bashplugin/plugin/internal/output"
 	"bashplugin/plugin/internal/process"
@@ -18,9 +17,10 @@ func IsPlugin() bool {
 	return process.IsGuardian() || os.Getenv(shared.Handshake.MagicCookieKey) == shared.Handshake.MagicCookieValue
 }
 
-// Main is the main function of the program. It never returns.
+// Main is the main function of the program. Its goroutine must be locked to the main
+// thread: the kernel gives orphans to that thread, so commands start on others. It never
+// returns.
 func Main() {
-	runtime.LockOSThread() // the kernel gives orphans to the main thread, so commands start on other threads
 	if process.IsGuardian() {
 		exit(process.RunGuardian(output.KeepCrash, output.Sweep))
 	}
