@@ -18,7 +18,7 @@ func (s *shell) chooseDialect(_ context.Context, args string) error {
 	prompt := plainPrompt
 	if args != "off" {
 		var err error
-		if tools, err = tool.New(tool.Dialect(args), movable{s.client, s}, tool.Options{}); err != nil {
+		if tools, err = tool.New(tool.Dialect(args), movable{s.client, s}, tool.Options{Env: s.env}); err != nil {
 			return err
 		}
 		prompt = fmt.Sprintf("bash (%s)> ", args)
@@ -48,7 +48,7 @@ func (m movable) Execute(ctx context.Context, req shared.ExecuteRequest) (*share
 // callBash runs a command through the dialect.
 func (s *shell) callBash(ctx context.Context, command string) error {
 	args, _ := json.Marshal(map[string]string{"command": command}) // cannot fail
-	return s.call(ctx, "bash "+string(args))
+	return s.call(ctx, s.tools.Definitions()[0].Name+" "+string(args))
 }
 
 // call prints the answer that the model would get. Ctrl-C cancels the call; Ctrl-Z

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -35,6 +36,7 @@ func parse(set *flag.FlagSet, args []string) error {
 // launchFlags are the flags of every subcommand that loads the plugin.
 type launchFlags struct {
 	shared.LaunchConfig
+	env      []string // of each command: over all else
 	logLevel string
 }
 
@@ -42,13 +44,21 @@ func newFlagSet(name string) (*flag.FlagSet, *launchFlags) {
 	set, f := flag.NewFlagSet(name, flag.ContinueOnError), new(launchFlags)
 	set.StringVar(&f.Path, "plugin", "", "path of the plugin (default bash-plugin beside this program)")
 	set.StringVar(&f.Dir, "dir", "", "directory where commands run (default the working directory)")
-	set.Func("env", "`KEY=VALUE` for the commands, over this program's environment; may be given several times", appendTo(&f.Env))
+	set.Func("env", "`KEY=VALUE` for the commands, over this program's environment, -drop-env and the tool's own settings; may be given several times", f.addEnv)
 	set.Func("drop-env", "`NAME` or pattern (*_API_KEY) of variables that the commands do not get; may be given several times", appendTo(&f.DropEnv))
 	set.StringVar(&f.LogDir, "log-dir", "", "folder of the output logs (default a private one of the user)")
 	set.DurationVar(&f.LogRetention, "log-retention", 24*time.Hour, "how long the logs stay after this program has ended; negative: not at all")
 	set.DurationVar(&f.StartTimeout, "start-timeout", shared.DefaultStartTimeout, "how long the plugin may take to get ready")
 	set.StringVar(&f.logLevel, "log-level", cmp.Or(os.Getenv("BASH_PLUGIN_LOG_LEVEL"), "off"), "log of host and plugin on stderr: trace, debug, info, warn, error or off")
 	return set, f
+}
+
+func (f *launchFlags) addEnv(entry string) error {
+	if strings.Index(entry, "=") < 1 || strings.Contains(entry, "\x00") {
+		return errors.New("use KEY=VALUE")
+	}
+	f.env = append(f.env, entry)
+	return nil
 }
 
 func appendTo(list *[]string) func(string) error {

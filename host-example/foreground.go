@@ -17,7 +17,7 @@ func (s *shell) execute(ctx context.Context, command string) error {
 	stdout, stderr := &liveCopy{to: os.Stdout}, &liveCopy{to: os.Stderr}
 	defer stdout.shut.Store(true)
 	defer stderr.shut.Store(true)
-	req := shared.ExecuteRequest{Command: command, Mode: shared.ModeBackground, Dir: s.dir, Merge: oneStream(), Stdout: stdout, Stderr: stderr}
+	req := shared.ExecuteRequest{Command: command, Mode: shared.ModeBackground, Dir: s.dir, Env: s.env, Merge: oneStream(), Stdout: stdout, Stderr: stderr}
 	start := func(ctx context.Context) (*shared.Result, error) { return s.client.Execute(ctx, req) }
 	var pressed os.Signal
 	result, err := s.attend(ctx, start, func(key os.Signal, stop func()) {

@@ -35,7 +35,7 @@ func serveMCP(args []string) (int, error) {
 	signal.Ignore(syscall.SIGPIPE) // if the client is gone, writing fails and the connection ends
 	return launch.with(func(ctx context.Context, client *shared.Client) (int, error) {
 		var err error
-		if s.tools, err = tool.New(tool.Dialect(*dialect), client, tool.Options{Dir: launch.Dir, MaxWait: *maxWait}); err != nil {
+		if s.tools, err = tool.New(tool.Dialect(*dialect), client, tool.Options{Dir: launch.Dir, Env: launch.env, MaxWait: *maxWait}); err != nil {
 			return 1, err
 		}
 		defer func() { _ = s.tools.Close() }()

@@ -333,13 +333,23 @@ func (l *lines) ask(line string) string {
 	return answer
 }
 
-func TestMCPEndsWithALineThatIsNoMessage(t *testing.T) {
+func TestMCPGoesOnAfterALineThatIsNoMessage(t *testing.T) {
 	t.Parallel()
-	cmd := program(t, "host-example", "mcp")
-	cmd.Stdin = strings.NewReader("garbage\n")
-	r := finish(t, cmd)
-	assert.Equal(t, 1, r.code)
-	assert.Contains(t, r.stderr, "host-example: the connection to the client broke: invalid character 'g'")
+	l := talk(t)
+	for line, code := range map[string]string{"garbage": "-32700", `{"jsonrpc":`: "-32700", `{"foo":1}`: "-32600", "5": "-32600", "[]": "-32600", "[1]": "-32600"} {
+		assert.Contains(t, l.ask(line), `{"jsonrpc":"2.0","id":null,"error":{"code":`+code, line)
+	}
+	assert.Contains(t, l.ask(`{"jsonrpc":"2.0","id":6,"method":"ping"}`), `"id":6,"result":`)
+}
+
+func TestMCPKnowsATimeoutFromAPerson(t *testing.T) {
+	t.Parallel()
+	for _, reason := range []string{"McpError: MCP error -32001: Request timed out", "Request timed out", "context deadline exceeded", "TimeoutError: The operation was aborted due to timeout"} {
+		assert.True(t, tookTooLong.MatchString(reason), reason)
+	}
+	for _, reason := range []string{"", "User rejected: increase the timeout instead", "User pressed ESC: stop timeout tests", "AbortError: This operation was aborted"} {
+		assert.False(t, tookTooLong.MatchString(reason), reason)
+	}
 }
 
 func TestMCPAnswersWhatItCannotDo(t *testing.T) {

@@ -120,7 +120,7 @@ func TestATypeScriptClientThatGivesUpFindsTheJob(t *testing.T) {
 	call := bash("echo begun; " + endless)
 	call.Timeout = 5000 // enough to start it
 	c := typescript(t, []string{"-structured"}, call, toolCall{Name: "bash_jobs", Arguments: map[string]any{}},
-		toolCall{Name: "bash_job", Arguments: map[string]any{"id": "JOB", "all": true}},
+		toolCall{Name: "bash_job", Arguments: map[string]any{"id": "JOB"}},
 		toolCall{Name: "bash_kill", Arguments: map[string]any{"id": "JOB"}})
 	assert.EqualValues(t, "-32001", c.Seen[0].Error.Code, "the client waits no longer")
 	require.Len(t, c.Seen[1].Jobs, 1, c.Seen[1].Text)

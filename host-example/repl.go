@@ -26,7 +26,7 @@ func repl(args []string) (int, error) {
 		if err != nil {
 			return 1, err
 		}
-		s := &shell{client: client, in: in, keys: make(chan os.Signal, 1), dir: launch.Dir, prompt: plainPrompt}
+		s := &shell{client: client, in: in, keys: make(chan os.Signal, 1), dir: launch.Dir, env: launch.env, prompt: plainPrompt}
 		signal.Reset(os.Interrupt) // from now on Ctrl-C ends commands, not this program
 		signal.Notify(s.keys, os.Interrupt, syscall.SIGTSTP)
 		err = s.loop(ctx)
@@ -43,6 +43,7 @@ type shell struct {
 	in       *input
 	keys     chan os.Signal // Ctrl-C and Ctrl-Z
 	dir      string         // where commands start
+	env      []string       // of each command
 	exitCode int            // of the last command
 	prompt   string
 	tools    *tool.Toolset // the dialect that commands go through; nil: none

@@ -35,6 +35,7 @@ func run(args []string) (int, error) {
 	case req.Timeout == 0 && req.Mode == shared.ModeDetach:
 		req.Timeout = forever
 	}
+	req.Env = launch.env
 	return launch.with(func(ctx context.Context, client *shared.Client) (int, error) {
 		return start(ctx, client, req, *asJSON)
 	})

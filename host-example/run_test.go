@@ -180,7 +180,7 @@ func TestRunKillsADetachedJobWithASignal(t *testing.T) {
 
 func TestRunTellsOfATimeout(t *testing.T) {
 	t.Parallel()
-	r := host(t, "run", "-mode", "terminate", "-timeout", "50ms", "echo before; "+endless)
+	r := host(t, "run", "-mode", "terminate", "-timeout", "2s", "echo before; "+endless)
 	assert.Equal(t, 143, r.code)
 	assert.Equal(t, "before\n", r.stdout)
 	assert.Contains(t, r.stderr, "[killed at the timeout, after ")

@@ -39,7 +39,8 @@ func (s *stdio) serve(ctx context.Context, server *mcp.Server) error {
 
 // Connect implements mcp.Transport.
 func (s *stdio) Connect(ctx context.Context) (mcp.Connection, error) {
-	conn, err := (&mcp.IOTransport{Reader: lateEnd{os.Stdin, s.ended}, Writer: os.Stdout}).Connect(ctx)
+	out := &lockedFile{File: os.Stdout}
+	conn, err := (&mcp.IOTransport{Reader: newMessages(lateEnd{os.Stdin, s.ended}, out), Writer: out}).Connect(ctx)
 	return connection{conn, s}, err
 }
 
@@ -71,9 +72,10 @@ func (c connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	return message, err
 }
 
-// tookTooLong matches the reasons of clients that have waited long enough: "MCP error
-// -32001: Request timed out", "TimeoutError", "context deadline exceeded".
-var tookTooLong = regexp.MustCompile(`(?i)time[d -]*out|-32001|deadline`)
+// tookTooLong matches the reasons that client libraries give when they have waited long
+// enough, such as "McpError: MCP error -32001: Request timed out". A person's reason may
+// have such words, too, but does not consist of them.
+var tookTooLong = regexp.MustCompile(`(?i)^(\w*error: )?(mcp error -32001: )?(request timed out|request timeout|timed out|timeout|maximum total timeout exceeded|context deadline exceeded|the operation (was aborted due to timeout|timed out))\.?$`)
 
 // name tells the id 1 from the id "1".
 func name(id any) string { return fmt.Sprintf("%#v", id) }

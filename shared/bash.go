@@ -28,7 +28,8 @@ type Bash interface {
 	// affects the job.
 	//
 	// When ctx ends with the cause ErrLetRun (context.WithTimeoutCause), the
-	// command goes on as a job instead, until the timeout of a mode that kills.
+	// command goes on as a job instead, until the timeout of a mode that kills, and
+	// the output in the Result does not count as shown.
 	Execute(ctx context.Context, req ExecuteRequest) (*Result, error)
 
 	// Check reports on a job: its state and the output that no earlier Result

@@ -38,7 +38,7 @@ func TestACrashAndWhatFollows(t *testing.T) {
 		done := await(t, running)
 		assert.Nil(t, done.result)
 		requireCode(t, done.err, shared.ErrCrashed)
-		for _, text := range []string{"its command may have run", "the next call starts a fresh plugin", filepath.Dir(filepath.Dir(path))} {
+		for _, text := range []string{"a call under way may have run", "the next call starts a fresh plugin", filepath.Dir(filepath.Dir(path))} {
 			assert.Contains(t, done.err.Error(), text)
 		}
 		_, pattern, _ := strings.Cut(done.err.Error(), "what was logged is in ")

@@ -83,7 +83,7 @@ func (l *link) lost(err error) error {
 	if l.instance == nil {
 		return err
 	}
-	text := err.Error() + "; its command may have run, and is ended if it still runs; the next call starts a fresh plugin"
+	text := err.Error() + "; its commands are ended (that of a call under way may have run), and the next call starts a fresh plugin"
 	if logs, _ := l.bash.logs.Load().(string); logs != "" {
 		text += "; what was logged is in " + logs
 	}

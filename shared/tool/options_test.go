@@ -145,7 +145,11 @@ func TestErrLetRunMakesAJob(t *testing.T) {
 	assert.False(t, dropped.IsError, dropped.Text)
 	id := oneOf(t, `(job_\w+) is running`, a.use("bash_jobs", args{}).Text)
 	open()
-	assert.Equal(t, "first\nsecond\n[job "+id+" ended with exit code 0]", a.use("bash_job", args{"id": id, "wait": 60, "all": true}).Text)
+	ctx, giveUp = context.WithCancelCause(t.Context())
+	giveUp(tool.ErrLetRun)
+	dropped = a.Call(ctx, tool.Call{Name: "bash_job", Arguments: []byte(`{"id":"` + id + `","wait":60}`)})
+	assert.False(t, dropped.IsError, dropped.Text)
+	assert.Equal(t, "first\nsecond\n[job "+id+" ended with exit code 0]", a.use("bash_job", args{"id": id, "wait": 60}).Text, "neither answer has arrived")
 }
 
 // The log of a command that went on in the mode dialect has its ending.

@@ -122,7 +122,7 @@ func New(dialect Dialect, bash shared.Bash, opts Options) (*Toolset, error) {
 	}
 	t := map[Dialect]func(shared.Bash, Options) *Toolset{
 		Native: newNative, Claude: newClaude, CheckPID: newCheckPID, Mode: newMode, TaskID: newTaskID, BashID: newBashID,
-	}[dialect](bash, opts)
+	}[dialect](delivering{bash}, opts)
 	t.maxWait = opts.MaxWait
 	own := t.names()
 	for _, given := range []map[string]string{opts.Names, opts.Descriptions} {
@@ -171,7 +171,7 @@ func (t *Toolset) Call(ctx context.Context, c Call) Answer {
 	}
 	if t.maxWait > 0 {
 		var stop func()
-		ctx, stop = context.WithTimeoutCause(ctx, t.maxWait, ErrLetRun)
+		ctx, stop = context.WithTimeoutCause(ctx, t.maxWait, errMaxWait)
 		defer stop()
 	}
 	answer, err := t.tools[i].call(ctx, c)

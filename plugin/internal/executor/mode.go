@@ -88,7 +88,9 @@ func (e *Executor) letRun(j *job.Job, req shared.ExecuteRequest) *shared.Result 
 	if req.Mode != shared.ModeDetach {
 		e.limit(j, max(1, time.Until(j.Started.Add(req.Timeout))))
 	}
-	return e.detach(j, req.Limits)
+	j.Keep()
+	e.jobs.add(j)
+	return j.Result(req.Limits, job.View{Peek: true})
 }
 
 // background is detach in ModeBackground: the first output is left for Check, even if
