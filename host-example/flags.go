@@ -50,6 +50,8 @@ func newFlagSet(name string) (*flag.FlagSet, *launchFlags) {
 	set.DurationVar(&f.LogRetention, "log-retention", 24*time.Hour, "how long the logs stay after this program has ended; negative: not at all")
 	set.DurationVar(&f.StartTimeout, "start-timeout", shared.DefaultStartTimeout, "how long the plugin may take to get ready")
 	set.StringVar(&f.logLevel, "log-level", cmp.Or(os.Getenv("BASH_PLUGIN_LOG_LEVEL"), "off"), "log of host and plugin on stderr: trace, debug, info, warn, error or off")
+	f.Confine = new(shared.Confine)
+	confineFlags(set, f.Confine)
 	return set, f
 }
 

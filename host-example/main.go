@@ -117,7 +117,8 @@ func interruptible() (ctx context.Context, stop func()) {
 // plain words an error for a person at a shell: it names the flag that has to
 // change.
 func plain(err error) string {
-	names := map[string]string{"Path": "-plugin", "Dir": "-dir", "DropEnv": "-drop-env", "LogDir": "-log-dir", "StartTimeout": "-start-timeout"}
+	names := map[string]string{"Path": "-plugin", "Dir": "-dir", "DropEnv": "-drop-env", "LogDir": "-log-dir", "StartTimeout": "-start-timeout",
+		"Confine.Writable": "-writable", "Confine.Readable": "-readable"}
 	var e *shared.Error
 	if errors.As(err, &e) && names[e.Field] != "" {
 		return names[e.Field] + ": " + err.Error()

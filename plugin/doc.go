@@ -8,11 +8,12 @@
 //	internal/executor    the contract on jobs: validate, run, check, kill, registry
 //	internal/job         one command: processes, output, live copy, outcome
 //	internal/process     start, signal, descendants, guardian
+//	internal/confine     what a command may touch: Landlock, seccomp
 //	internal/output      tail, log, snapshots, truncation
 //	internal/sanitize    terminal output to text, a stream
 //	internal/bench       the benchmark behind PROMISES.md
 //
-// Imports point one way: main, program → service → executor → job → {process, output → sanitize}.
+// Imports point one way: main, program → service → executor → job → {process, confine, output → sanitize}.
 //
 // # The path of a byte
 //

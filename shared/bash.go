@@ -68,6 +68,7 @@ type ExecuteRequest struct {
 	Env     []string      // KEY=VALUE, over the session's environment and the tool's own settings: TERM=dumb, no pagers, editors and prompts, unbuffered Python; an entry without =, or with a NUL byte, is invalid
 	Merge   bool          // stderr into stdout through one pipe, in the order written
 	Limits  Limits
+	Confine *Confine // what it may touch, in addition to what the session's Confine says; nil: the same as the session
 
 	// Stdout and Stderr, if not nil, receive a live copy of the raw bytes as
 	// the command writes them, in order, by one Write at a time: a Write that
@@ -152,6 +153,7 @@ type Result struct {
 	PID      int           `json:"pid,omitempty"` // of the bash process, which leads its own session and process group; 0: nothing was started
 	Command  string        `json:"command,omitempty"`
 	Dir      string        `json:"dir,omitempty"`
+	Confined string        `json:"confined,omitempty"` // what the command may touch, as in "it may write below /work, $TMPDIR; network: none"; "": it was not confined
 	Status   Status        `json:"status,omitempty"`
 	Cause    Cause         `json:"cause,omitempty"`  // with StatusKilled
 	ExitCode int           `json:"exit_code"`        // 128+n after signal n; -1 while running, or if nothing was started

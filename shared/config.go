@@ -3,6 +3,7 @@ package shared
 import (
 	"cmp"
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,6 +25,8 @@ type LaunchConfig struct {
 	Dir     string   // where commands run; "": the host's working directory
 	Env     []string // KEY=VALUE, over the host's environment
 	DropEnv []string // names or path.Match patterns ("*_API_KEY") that neither the plugin nor its commands get
+
+	Confine *Confine // what every command may touch, and the most that a request may; nil: everything. Relative paths begin at Dir
 
 	LogDir             string        // where output logs go; "": a private folder of the user below os.TempDir
 	MaxLogBytes        int64         // of one stream's log; 0: 256 MiB
@@ -82,6 +85,11 @@ func (cfg *LaunchConfig) completePaths() (err error) {
 	if _, err := os.Stat(cfg.Dir + string(filepath.Separator)); err != nil {
 		return invalid("Dir", "cannot use the working directory: %v", err)
 	}
+	if cfg.Confine != nil { // now, because commands may put links in the place of what they may change
+		resolved, err := cfg.Confine.Resolve(cfg.Dir)
+		cfg.Confine = &resolved
+		return err
+	}
 	return nil
 }
 
@@ -113,7 +121,9 @@ func (cfg *LaunchConfig) args() []string {
 	if level == hclog.NoLevel { // a logger that drops everything
 		level = hclog.Off
 	}
+	confine, _ := json.Marshal(cfg.Confine) // cannot fail
 	return []string{
+		"-confine=" + string(confine),
 		"-dir=" + cfg.Dir,
 		"-drop-env=" + strings.Join(cfg.DropEnv, ","),
 		"-log-level=" + level.String(),

@@ -89,6 +89,11 @@ func TestTroubleshootingTable(t *testing.T) {
 		"no plugin serves where BASH_PLUGIN_REATTACH says (…)": reattach(func(*testing.T) string {
 			return shared.Reattach{Protocol: "netrpc", Version: 1, Network: "unix", Addr: filepath.Join(dir, "none")}.String()
 		}),
+		"the plugin of BASH_PLUGIN_REATTACH was started by hand": func(t *testing.T) shared.LaunchConfig {
+			cfg := reattach(heldPlugin)(t)
+			cfg.Confine = &shared.Confine{NoNetwork: true}
+			return cfg
+		},
 		"the plugin of BASH_PLUGIN_REATTACH (pid N) does not answer within N": reattach(heldPlugin),
 
 		"no plugin is named":                         path(""),

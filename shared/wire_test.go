@@ -50,7 +50,7 @@ const guard = time.Minute // against a test that hangs
 
 func TestEveryFieldOfAResultTravels(t *testing.T) {
 	want := &Result{
-		PID: 7, Command: "c", Dir: "/d", Status: StatusKilled, Cause: CauseTimeout, ExitCode: 143, Signal: "SIGTERM",
+		PID: 7, Command: "c", Dir: "/d", Confined: "network: none", Status: StatusKilled, Cause: CauseTimeout, ExitCode: 143, Signal: "SIGTERM",
 		Stdout: Output{Content: "語\n", Head: "h", Truncated: true, TruncatedBy: "lines", TotalLines: 1 << 40, TotalBytes: 1 << 41,
 			OutputLines: 1, OutputBytes: 4, LastLinePartial: true, Path: "/p", PathError: "full"},
 		Started: time.Now().Round(0), Duration: time.Minute,
@@ -66,7 +66,8 @@ func TestEveryFieldOfAResultTravels(t *testing.T) {
 }
 
 func TestEveryFieldOfARequestTravels(t *testing.T) {
-	want := ExecuteRequest{Command: "c\x01", Mode: ModeAuto, Timeout: 3, Dir: "d", Env: []string{"A=B"}, Merge: true, Limits: Limits{-1, 2, 3}}
+	want := ExecuteRequest{Command: "c\x01", Mode: ModeAuto, Timeout: 3, Dir: "d", Env: []string{"A=B"}, Merge: true, Limits: Limits{-1, 2, 3},
+		Confine: &Confine{ReadOnly: true, Writable: []string{"w"}, Private: true, Readable: []string{"r"}, NoNetwork: true, BestEffort: true}}
 	c := connect(t, &Plugin{Impl: scripted{execute: func(_ context.Context, req ExecuteRequest) (*Result, error) {
 		assert.Equal(t, want, req)
 		return &Result{}, nil

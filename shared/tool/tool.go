@@ -178,7 +178,7 @@ func (t *Toolset) Call(ctx context.Context, c Call) Answer {
 	if err != nil {
 		return malformed("invalid arguments: %v\nUsage: %s %s", err, c.Name, usage(t.tools[i].schema))
 	}
-	return answer
+	return confined(answer)
 }
 
 // Close ends the Toolset's own goroutines. It does not end jobs: these end with

@@ -29,6 +29,23 @@ func trueLatency(b *bench) (string, bool, error) {
 	return fmt.Sprintf("%.2f × (%s, %s)", ratio, ms(m[0]), ms(m[1])), ratio <= 1.25, nil
 }
 
+func confinedLatency(b *bench) (string, bool, error) {
+	confined := func(c shared.Confine) func() error {
+		return func() error {
+			_, err := b.client.Execute(b.ctx, shared.ExecuteRequest{Command: "true", Confine: &c})
+			return err
+		}
+	}
+	m, err := alternate(b.rounds(1000),
+		confined(shared.Confine{ReadOnly: true, Writable: []string{b.dir}, NoNetwork: true}),
+		confined(shared.Confine{ReadOnly: true, Writable: []string{b.dir}, NoNetwork: true, Private: true}),
+		func() error { return b.execute("true") })
+	if err != nil {
+		return "", false, err
+	}
+	return fmt.Sprintf("+ %s, + %s (of %s)", ms(m[0]-m[2]), ms(m[1]-m[2]), ms(m[2])), m[0]-m[2] <= 500*time.Microsecond, nil
+}
+
 func trueThroughput(b *bench) (string, bool, error) {
 	const callers = 64
 	each := b.rounds(40)

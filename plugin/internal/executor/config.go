@@ -11,6 +11,7 @@ import (
 
 	"bashplugin/plugin/internal/output"
 	"bashplugin/plugin/internal/process"
+	"bashplugin/shared"
 )
 
 // Bounds of an Executor.
@@ -26,6 +27,9 @@ type Config struct {
 	DropEnv []string // names or globs left out of Env
 	Logs    output.LogsConfig
 	Logger  hclog.Logger // nil: none
+
+	Confine shared.Confine // of every command, resolved
+	Temp    string         // folder for the TMPDIRs of confined commands; "": os.TempDir()
 
 	Guardian *process.Guardian                          // nil: none
 	Start    func(process.Spec) (*process.Group, error) // nil: real processes; tests inject failures here

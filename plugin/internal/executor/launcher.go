@@ -1,14 +1,17 @@
 package executor
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"sync/atomic"
 	"syscall"
 
+	"bashplugin/plugin/internal/confine"
 	"bashplugin/plugin/internal/job"
 	"bashplugin/plugin/internal/output"
 	"bashplugin/plugin/internal/process"
@@ -25,6 +28,9 @@ type launcher struct {
 	turns job.Turns
 	start func(process.Spec) (*process.Group, error)
 	bash  atomic.Pointer[string] // found in PATH by the first command
+
+	confine shared.Confine // the session's
+	temp    string         // folder for the TMPDIRs of confined commands, without symbolic links
 }
 
 func newLauncher(cfg Config, start func(process.Spec) (*process.Group, error)) (*launcher, error) {
@@ -36,6 +42,7 @@ func newLauncher(cfg Config, start func(process.Spec) (*process.Group, error)) (
 	if err != nil {
 		return nil, err
 	}
+	temp, _ := filepath.EvalSymlinks(cmp.Or(cfg.Temp, os.TempDir())) // otherwise confined commands do not start
 	return &launcher{
 		dir:   dir,
 		env:   cfg.baseEnv(),
@@ -43,6 +50,8 @@ func newLauncher(cfg Config, start func(process.Spec) (*process.Group, error)) (
 		logs:  output.NewLogs(cfg.Logs),
 		turns: job.NewTurns(runtime.GOMAXPROCS(0)),
 		start: start,
+
+		confine: cfg.Confine, temp: temp,
 	}, nil
 }
 
@@ -57,7 +66,12 @@ func (l *launcher) launch(req shared.ExecuteRequest, dir string, number int) (*j
 	if err != nil {
 		return nil, err
 	}
-	env := override(append(make([]string, 0, len(l.env)+len(req.Env)+1), l.env...), req.Env)
+	policy, err := confine.New(l.confine, req.Confine, dir, bash, l.temp)
+	if err != nil {
+		return nil, err
+	}
+	defer policy.Close()
+	env := override(append(make([]string, 0, len(l.env)+len(req.Env)+2), l.env...), append(policy.Env, req.Env...))
 	j, err := job.Start(job.Config{
 		Start: l.start,
 		Logs:  l.logs,
@@ -67,7 +81,7 @@ func (l *launcher) launch(req shared.ExecuteRequest, dir string, number int) (*j
 		Dir:   dir,
 		Place: l.dir.way(dir),
 		Env:   override(env, []string{"PWD=" + dir}),
-		Name:  strconv.Itoa(number),
+		Name:  strconv.Itoa(number), Policy: policy,
 	}, req)
 	if err != nil {
 		l.bash.Store(nil) // it may have moved

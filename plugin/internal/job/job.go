@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"bashplugin/plugin/internal/confine"
 	"bashplugin/plugin/internal/output"
 	"bashplugin/plugin/internal/process"
 	"bashplugin/shared"
@@ -14,15 +15,16 @@ import (
 
 // Config configures a Job, besides its request.
 type Config struct {
-	Start func(process.Spec) (*process.Group, error)
-	Logs  *output.Logs
-	Turns Turns
-	Bash  string   // path of bash
-	Null  *os.File // open for reading, the command's stdin
-	Dir   string   // absolute, as a Result shows it
-	Place string   // a path to Dir, which may have been removed
-	Env   []string
-	Name  string // of the log files, before .stdout.log and .stderr.log
+	Start  func(process.Spec) (*process.Group, error)
+	Logs   *output.Logs
+	Turns  Turns
+	Bash   string   // path of bash
+	Null   *os.File // open for reading, the command's stdin
+	Dir    string   // absolute, as a Result shows it
+	Place  string   // a path to Dir, which may have been removed
+	Env    []string
+	Name   string         // of the log files, before .stdout.log and .stderr.log
+	Policy confine.Policy // the job removes its TMPDIR
 }
 
 // Job is one command, from its start to the end of the last process that it
@@ -32,6 +34,7 @@ type Job struct {
 	Started time.Time
 	req     shared.ExecuteRequest // without the fields that only the start needs
 	dir     string
+	policy  confine.Policy
 
 	group          *process.Group
 	stdout, stderr *source // stderr is nil if it is merged into stdout
@@ -56,7 +59,7 @@ type outcome struct {
 
 // Start starts a command. The request must be valid.
 func Start(cfg Config, req shared.ExecuteRequest) (*Job, error) {
-	j := &Job{req: req, dir: cfg.Dir, ended: make(chan struct{}), over: make(chan struct{})}
+	j := &Job{req: req, dir: cfg.Dir, policy: cfg.Policy, ended: make(chan struct{}), over: make(chan struct{})}
 	files, err := j.open(cfg)
 	if err == nil {
 		j.group, err = start(cfg, files, req.Command)
@@ -66,6 +69,7 @@ func Start(cfg Config, req shared.ExecuteRequest) (*Job, error) {
 	}
 	if err != nil {
 		j.abandon()
+		j.policy.RemoveTemp()
 		return nil, err
 	}
 	j.PID, j.Started = j.group.PID, j.group.Started
@@ -78,7 +82,7 @@ func Start(cfg Config, req shared.ExecuteRequest) (*Job, error) {
 }
 
 func start(cfg Config, files []*os.File, command string) (*process.Group, error) {
-	spec := process.Spec{Path: cfg.Bash, Dir: cfg.Place, Env: cfg.Env, Files: files}
+	spec := process.Spec{Path: cfg.Bash, Dir: cfg.Place, Env: cfg.Env, Files: files, Restrict: cfg.Policy.Restrict}
 	script, err := arguments(&spec, command)
 	if err != nil {
 		return nil, err
@@ -162,6 +166,7 @@ func (j *Job) follow() {
 		j.finish()
 		close(j.over)
 	}
+	j.policy.RemoveTemp()
 }
 
 // drain reads the output that was written so far.

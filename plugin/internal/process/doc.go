@@ -47,10 +47,9 @@
 //
 // # Before bash is executed
 //
-// Code that wraps or restricts bash before it is executed goes into the function
-// fork. To restrict only the child, fork on a goroutine of its own that locks its
-// thread: the child inherits the thread's restriction, and the thread ends with the
-// goroutine.
+// Code that wraps bash before it is executed goes into the function fork. What
+// restricts bash goes into Spec.Restrict: it runs on a thread of its own, which forks
+// and then ends, so that only the child is restricted.
 //
 // # macOS
 //

@@ -2,6 +2,7 @@ package process
 
 import (
 	"os"
+	"runtime"
 	"syscall"
 )
 
@@ -12,6 +13,8 @@ type Spec struct {
 	Dir   string
 	Env   []string
 	Files []*os.File // stdin, stdout, stderr, and further descriptors from 3 on
+
+	Restrict func() error // called on the thread that forks and ends then: the program inherits what it does to that; nil: nothing
 }
 
 // fork starts a program that carries a tag, and calls begun with its pid. Only one
@@ -21,10 +24,25 @@ func fork(spec Spec, m tag, begun func(pid int)) (err error) {
 	for _, f := range spec.Files {
 		attr.Files = append(attr.Files, f.Fd())
 	}
-	var pid int
-	tagged(m, func() { pid, err = syscall.ForkExec(spec.Path, spec.Args, attr) })
-	if err == nil {
-		begun(pid)
+	start := func() {
+		var pid int
+		tagged(m, func() { pid, err = syscall.ForkExec(spec.Path, spec.Args, attr) })
+		if err == nil {
+			begun(pid)
+		}
 	}
+	if spec.Restrict == nil {
+		start()
+		return err
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // and never unlock it, so that the thread ends with this goroutine
+		if err = spec.Restrict(); err == nil {
+			start() // calls begun before the thread ends, because its child looks like an orphan then
+		}
+	}()
+	<-done
 	return err
 }

@@ -2,6 +2,7 @@ package service
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 type flags struct {
 	dir      string
 	dropEnv  string
+	confine  shared.Confine
 	logs     output.LogsConfig
 	logLevel string
 	debug    bool
@@ -50,6 +52,11 @@ func flagSet(f *flags) *flag.FlagSet {
 	set.SetOutput(io.Discard)
 	set.StringVar(&f.dir, "dir", "", "directory where commands run (default the working directory)")
 	set.StringVar(&f.dropEnv, "drop-env", "", "environment variables that commands do not get: names or globs, separated by commas")
+	set.Func("confine", "what commands may touch: a shared.Confine in JSON, with absolute paths without symbolic links", func(text string) error {
+		decoder := json.NewDecoder(strings.NewReader(text))
+		decoder.DisallowUnknownFields() // of a newer host: nothing that it asks for is dropped
+		return errors.Join(decoder.Decode(&f.confine), f.confine.Validate())
+	})
 	set.StringVar(&f.logs.Dir, "log-dir", "", "folder for the logs of long output (default "+output.DefaultLogDir()+")")
 	set.Int64Var(&f.logs.MaxBytes, "max-log-bytes", 0, fmt.Sprintf("largest log of one stream (default %d)", output.DefaultMaxLogBytes))
 	set.Int64Var(&f.logs.MaxSessionBytes, "max-session-log-bytes", 0, fmt.Sprintf("largest sum of the logs of one session (default %d)", int64(output.DefaultMaxSessionBytes)))

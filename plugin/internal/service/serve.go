@@ -107,6 +107,8 @@ func (s *service) open(f *flags, host int) error {
 		Dir:      f.dir,
 		Env:      env,
 		DropEnv:  f.globs(),
+		Confine:  f.confine,
+		Temp:     s.folder,
 		Logs:     f.logs,
 		Logger:   s.log,
 		Guardian: guardian,

@@ -1,0 +1,80 @@
+package shared
+
+import "path/filepath"
+
+// Confine says what a command, and everything that it starts, may touch. The zero
+// value confines nothing. Any other also keeps it from signalling or tracing foreign
+// processes, from abstract unix sockets of others and from gaining rights by sudo and
+// the like, and as root from all but the capabilities about files, users and ports.
+//
+// With ReadOnly or Private its TMPDIR is a folder of its own, which goes with the job,
+// and of /dev it may use null, zero, full, random, urandom and tty.
+//
+// Private leaves readable what bash and other programs need: /usr, /opt, /bin, /sbin,
+// /lib and its variants, /nix/store, /gnu/store, /proc, /sys/devices/system,
+// /sys/fs/cgroup, and of /etc what is about linking, names, time, git and
+// certificates. Neither the directory where the command runs nor the logs are among it.
+//
+// A request's Confine holds in addition to its session's: what both allow is allowed.
+// Its Writable must lie within the session's.
+//
+// Paths must exist. Symbolic links, ".." and relative paths, which begin where the
+// command runs, are resolved at once. A path of the session's that is replaced by a
+// link later on allows nothing.
+//
+// Linux does not keep a command from changing the mode, owner, times and extended
+// attributes of files anywhere, from seeing that files exist, or from connecting to
+// unix sockets by path: that of a container engine leads out of every confinement.
+type Confine struct {
+	ReadOnly   bool     // files may be changed below Writable only
+	Writable   []string // directories or files, with ReadOnly; none: nowhere
+	Private    bool     // files may be read below Readable, Writable and what bash needs only
+	Readable   []string // directories or files, with Private
+	NoNetwork  bool     // no socket but unix sockets, no io_uring, no system calls of other architectures
+	BestEffort bool     // where the kernel cannot keep it all, keep the rest, as Result.Confined says; false: ErrStart names what is missing
+}
+
+// Confines reports whether c asks for anything. c may be nil.
+func (c *Confine) Confines() bool { return c != nil && (c.ReadOnly || c.Private || c.NoNetwork) }
+
+// Validate reports fields that contradict each other.
+func (c Confine) Validate() error {
+	switch {
+	case !c.ReadOnly && len(c.Writable) > 0:
+		return invalid("Confine.Writable", "Confine.Writable is %q without ReadOnly: set ReadOnly too, or leave Writable out", c.Writable)
+	case !c.Private && len(c.Readable) > 0:
+		return invalid("Confine.Readable", "Confine.Readable is %q without Private: set Private too, or leave Readable out", c.Readable)
+	}
+	return nil
+}
+
+// Resolve validates c and returns a copy with resolved paths. Relative ones begin at
+// dir.
+func (c Confine) Resolve(dir string) (Confine, error) {
+	err := c.Validate()
+	if err == nil {
+		c.Writable, err = resolve("Confine.Writable", c.Writable, dir)
+	}
+	if err == nil {
+		c.Readable, err = resolve("Confine.Readable", c.Readable, dir)
+	}
+	return c, err
+}
+
+func resolve(field string, paths []string, dir string) ([]string, error) {
+	var resolved []string
+	for _, path := range paths {
+		if path == "" {
+			return nil, invalid(field, "%s has an empty path: name a directory or a file", field)
+		}
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		place, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			return nil, invalid(field, "%s: cannot use %q: name a directory or a file that exists: %v", field, path, err)
+		}
+		resolved = append(resolved, place)
+	}
+	return resolved, nil
+}

@@ -1,0 +1,44 @@
+package tool_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
+	"bashplugin/shared/tool"
+)
+
+func TestARefusalOfAConfinementIsTold(t *testing.T) {
+	t.Parallel()
+	const confined = "it may write below /work, $TMPDIR; network: none"
+	for name, c := range map[string]struct {
+		result shared.Result
+		told   bool
+	}{
+		"EACCES on stderr":       {shared.Result{Confined: confined, Status: shared.StatusFailed, Stderr: shared.Output{Content: "bash: /x: Permission denied\n"}}, true},
+		"EPERM of a Go program":  {shared.Result{Confined: confined, Status: shared.StatusFailed, Stdout: shared.Output{Content: "kill 1: operation not permitted"}}, true},
+		"EROFS in the beginning": {shared.Result{Confined: confined, Status: shared.StatusFailed, Stdout: shared.Output{Head: "Read-only file system\n", Truncated: true}}, true},
+		"no network":             {shared.Result{Confined: confined, Status: shared.StatusFailed, Stderr: shared.Output{Content: "curl: (6) Could not resolve host: x\n"}}, true},
+		"another failure":        {shared.Result{Confined: confined, Status: shared.StatusFailed, Stderr: shared.Output{Content: "no\n"}}, false},
+		"a success":              {shared.Result{Confined: confined, Status: shared.StatusCompleted, Stderr: shared.Output{Content: "Permission denied\n"}}, false},
+		"not confined":           {shared.Result{Status: shared.StatusFailed, Stderr: shared.Output{Content: "Permission denied\n"}}, false},
+	} {
+		for _, dialect := range tool.Dialects() {
+			t.Run(name+", "+string(dialect), func(t *testing.T) {
+				c.result.PID, c.result.ExitCode = 7, 1
+				tools, err := tool.New(dialect, always(&c.result), tool.Options{})
+				require.NoError(t, err)
+				defer tools.Close()
+				answer := tools.Call(t.Context(), tool.Call{Name: "bash", Arguments: json.RawMessage(`{"command":"x"}`)})
+				if line := "\n[This command ran confined: " + confined + ".]"; c.told {
+					assert.Contains(t, answer.Text, line)
+				} else {
+					assert.NotContains(t, answer.Text, "confined")
+				}
+			})
+		}
+	}
+}
