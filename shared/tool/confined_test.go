@@ -32,7 +32,7 @@ func TestARefusalOfAConfinementIsTold(t *testing.T) {
 				tools, err := tool.New(dialect, always(&c.result), tool.Options{})
 				require.NoError(t, err)
 				defer tools.Close()
-				answer := tools.Call(t.Context(), tool.Call{Name: "bash", Arguments: json.RawMessage(`{"command":"x"}`)})
+				answer := tools.Call(t.Context(), tool.Call{Name: tools.Definitions()[0].Name, Arguments: json.RawMessage(`{"command":"x"}`)})
 				if line := "\n[This command ran confined: " + confined + ".]"; c.told {
 					assert.Contains(t, answer.Text, line)
 				} else {
