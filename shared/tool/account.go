@@ -151,6 +151,8 @@ func omission(name string, o shared.Output) string {
 	switch {
 	case !o.Truncated:
 		return ""
+	case o.OutputBytes == 0:
+		return fmt.Sprintf("\n[%s: %s, not shown again. %s]", name, count(int(o.TotalLines), "line"), fullOutput(o))
 	case o.LastLinePartial:
 		return fmt.Sprintf("\n[%s: Showing last %d of %d bytes, the end of a long line. %s]", name, o.OutputBytes, o.TotalBytes, fullOutput(o))
 	case o.StartsMidLine:

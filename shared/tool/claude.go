@@ -72,7 +72,11 @@ func (d *claude) run(ctx context.Context, args claudeArgs, live io.Writer) Answe
 		lines = append(lines, "Command "+why)
 	}
 	if id != "" {
-		lines = append(lines, "The command goes on in the background. ID: "+id, d.opts.fill("{BashOutput} waits and reads its output, {KillShell} ends it."))
+		what := "goes on in the background"
+		if r.Status != shared.StatusRunning {
+			what = outcomeOf(r)
+		}
+		lines = append(lines, "The command "+what+". ID: "+id, d.opts.fill("{BashOutput} waits and reads its output, {KillShell} ends it."))
 	}
 	for _, o := range []shared.Output{r.Stdout, r.Stderr} {
 		if text := strings.TrimSuffix(shown(r, o), "\n"); text != "" {
@@ -92,23 +96,27 @@ func (d *claude) output(ctx context.Context, args claudeOutputArgs, _ io.Writer)
 	if r.Status != shared.StatusRunning {
 		text += fmt.Sprintf("\n\n<exit_code>%d</exit_code>", r.ExitCode)
 	}
-	text += tagged("stdout", shown(r, r.Stdout), args.Filter) + tagged("stderr", shown(r, r.Stderr), args.Filter)
+	if len(r.Leftover) > 0 {
+		text += "\n\nStill running: " + listed(r.Leftover) + "."
+	}
+	text += tagged("stdout", r, r.Stdout, args.Filter) + tagged("stderr", r, r.Stderr, args.Filter)
 	return Answer{Text: text + omissions(r) + strings.Replace(said, "; ", "\n\nNote: ", 1), Result: r, ID: args.ID}
 }
 
 // tagged shows the lines of a stream that match.
-func tagged(tag, text, filter string) string {
+func tagged(tag string, r *shared.Result, o shared.Output, filter string) string {
 	re := regexp.MustCompile(filter) // checkPattern was here
 	var b strings.Builder
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(o.Content) {
 		if re.MatchString(strings.TrimSuffix(line, "\n")) {
 			b.WriteString(line)
 		}
 	}
-	if b.Len() == 0 {
-		return ""
+	o.Content, o.Partial = b.String(), o.Partial && !strings.HasSuffix(b.String(), "\n")
+	if text := shown(r, o); text != "" {
+		return fmt.Sprintf("\n\n<%s>\n%s</%[1]s>", tag, endLine(text))
 	}
-	return fmt.Sprintf("\n\n<%s>\n%s</%[1]s>", tag, endLine(b.String()))
+	return ""
 }
 
 func (d *claude) kill(ctx context.Context, args claudeKillArgs, _ io.Writer) Answer {
@@ -117,6 +125,6 @@ func (d *claude) kill(ctx context.Context, args claudeKillArgs, _ io.Writer) Ans
 		return d.failed(args.ID, err)
 	}
 	message, _ := json.Marshal(map[string]string{"message": said, "shell_id": args.ID}) // cannot fail
-	text := string(message) + tagged("stdout", r.Stdout.Content, "") + tagged("stderr", r.Stderr.Content, "")
+	text := string(message) + tagged("stdout", r, r.Stdout, "") + tagged("stderr", r, r.Stderr, "") + omissions(r)
 	return Answer{Text: text, IsError: !over(r), Result: r, ID: args.ID}
 }

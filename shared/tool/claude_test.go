@@ -77,7 +77,7 @@ func TestClaudeBackground(t *testing.T) {
 	assert.Equal(t, id, killed["shell_id"])
 	assert.Regexp(t, regexp.QuoteMeta("Shell "+id+" terminated."), killed["message"])
 	assert.False(t, plugintest.Alive(started.Result.PID))
-	assert.Equal(t, "<status>killed</status>\n\n<exit_code>143</exit_code>", a.use("BashOutput", args{"bash_id": id}).Text)
+	assert.Regexp(t, `^<status>killed</status>\n\n<exit_code>143</exit_code>\n\[stdout: 3 lines, not shown again\.`, a.use("BashOutput", args{"bash_id": id}).Text)
 	assert.Contains(t, a.use("KillShell", args{"shell_id": id}).Text, "had already ended")
 
 	answer = a.use("BashOutput", args{"bash_id": "lost"})
@@ -96,6 +96,22 @@ func TestClaudeTimeoutMovesToTheBackground(t *testing.T) {
 	text := a.use("BashOutput", args{"bash_id": answer.ID, "wait": 60000}).Text
 	assert.Equal(t, "<status>failed</status>\n\n<exit_code>3</exit_code>", text)
 	answer = a.runs(forever + " & echo started")
-	assert.Contains(t, answer.Text, fmt.Sprintf("ID: %s\n", answer.ID))
-	a.use("KillShell", args{"shell_id": answer.ID})
+	child := answer.Result.Leftover[0]
+	still := fmt.Sprintf("%d (%s)", child.PID, child.Command)
+	assert.Contains(t, answer.Text, "The command ended with exit code 0, but left running "+still+". ID: "+answer.ID+"\n")
+	assert.Contains(t, a.use("BashOutput", args{"bash_id": answer.ID}).Text, "<status>completed</status>\n\n<exit_code>0</exit_code>\n\nStill running: "+still+".")
+	assert.Contains(t, a.use("KillShell", args{"shell_id": answer.ID}).Text, "It also ended "+still+".")
+	assert.NotContains(t, a.use("BashOutput", args{"bash_id": answer.ID}).Text, "Still running")
+}
+
+// The filter is for the command's lines, not for what the tool says about them.
+func TestClaudeFilterKeepsTheNotes(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, tool.Claude)
+	id := a.run(args{"command": "echo one; printf two; " + forever, "run_in_background": true}).ID
+	both := args{"bash_id": id, "wait_for": "two", "filter": "t"}
+	assert.Contains(t, a.use("BashOutput", both).Text, "<stdout>\ntwo\n[the line above is not finished]\n</stdout>")
+	id = a.run(args{"command": "echo one; printf two; " + forever, "run_in_background": true}).ID
+	first := args{"bash_id": id, "wait_for": "two", "filter": "o.e"}
+	assert.Contains(t, a.use("BashOutput", first).Text, "<stdout>\none\n</stdout>")
 }

@@ -116,11 +116,13 @@ func nativeText(r *shared.Result, said string) string {
 	output := shown(r, r.Stdout)
 	switch {
 	case output != "":
-		return endLine(output) + bracket(said, "") + omissions(r)
+		output = endLine(output)
 	case r.Stdout.TotalBytes == 0:
-		return bracket(said+"; no output", "")
+		said += "; no output"
+	default:
+		said += "; no new output"
 	}
-	return bracket(said+"; no new output", "")
+	return output + bracket(said, "") + omission("output", r.Stdout)
 }
 
 // outcomeOf says what became of a command, or since when it runs.

@@ -87,8 +87,8 @@ func (s *tasks) await(ctx context.Context, id string, req shared.CheckRequest) (
 	if req.WaitFor != "" {
 		req.Wait = cmp.Or(req.Wait, time.Minute)
 	}
-	_, r, err = s.check(ctx, id, req)
-	if err == nil && req.WaitFor != "" && !r.Matched {
+	t, r, err := s.check(ctx, id, req)
+	if err == nil && req.WaitFor != "" && !r.Matched && t.final.Load() == nil {
 		said = "; the output has not matched wait_for"
 	}
 	return r, said, err
@@ -110,7 +110,9 @@ func (s *tasks) kill(ctx context.Context, what, id string) (r *shared.Result, sa
 	if !over(final) {
 		return &last, what + " was sent SIGKILL, but " + unstoppable + ".", nil
 	}
-	t.final.Store(&shared.Result{PID: last.PID, Command: last.Command, Status: last.Status, Cause: last.Cause, ExitCode: last.ExitCode, Signal: last.Signal})
+	kept := *final
+	kept.Stdout, kept.Stderr, kept.Ended = shownBefore(kept.Stdout), shownBefore(kept.Stderr), nil
+	t.final.Store(&kept)
 	return &last, strings.TrimSpace(what + " terminated. " + endedToo(final)), nil
 }
 
@@ -137,17 +139,23 @@ func (s *tasks) failed(id string, err error) Answer {
 func since(unread, final shared.Output) shared.Output {
 	end := len(final.Content)
 	at := int(unread.TotalBytes-final.TotalBytes) - len(unread.Content) + end
-	if at < 0 {
+	if at > end { // the line has become shorter
+		at = end - 1
+	}
+	at = strings.LastIndexByte(final.Content[:max(0, at)], '\n') + 1
+	if at == 0 { // all of it, or more than the limits let through
 		return final
 	}
-	if at > end { // the line has become shorter
-		at = max(0, end-1)
-	}
 	out := final
-	out.Content = final.Content[strings.LastIndexByte(final.Content[:at], '\n')+1:]
+	out.Content = final.Content[at:]
 	out.Truncated, out.TruncatedBy, out.LastLinePartial, out.StartsMidLine = false, "", false, false
-	out.OutputBytes, out.OutputLines = len(out.Content), strings.Count(endLine(out.Content), "\n")
+	out.OutputBytes, out.OutputLines = len(out.Content), len(slices.Collect(strings.Lines(out.Content)))
 	return out
+}
+
+// shownBefore is a stream of which nothing is shown again: its size and its log.
+func shownBefore(o shared.Output) shared.Output {
+	return shared.Output{Truncated: o.TotalBytes > 0, TotalLines: o.TotalLines, TotalBytes: o.TotalBytes, Path: o.Path, PathError: o.PathError}
 }
 
 // find returns nil for an unknown id.
