@@ -103,12 +103,12 @@ func processes(all []shared.Process, most int, separator string, name func(share
 }
 
 // shown is the text of a stream, where a line that is still being written is marked.
-// If all of the output was no text, it says so.
+// If all output of the command was no text, it says so.
 func shown(r *shared.Result, o shared.Output) string {
 	switch {
 	case o.Partial && o.Content != "" && !over(r):
 		return o.Content + "\n[the line above is not finished]\n"
-	case o.Dropped > 0 && o.TotalBytes == 0:
+	case o.Dropped > 0 && r.Stdout.TotalBytes+r.Stderr.TotalBytes == 0:
 		return "[" + count(int(o.Dropped), "byte") + " that are not text]\n"
 	}
 	return o.Content

@@ -116,6 +116,9 @@ func accepted(property *jsonschema.Schema) string {
 // decode reads a call's arguments into a struct that has the schema. Its errors
 // are for the model: they say what is wrong, and what is allowed.
 func decode(raw []byte, schema *jsonschema.Schema, opts Options, into any) error {
+	if given := strings.Trim(string(raw), " \t\r\n\""); len(schema.Properties) == 0 && (given == "" || given == "null") {
+		raw = []byte("{}") // as some clients call a tool without arguments
+	}
 	err := json.Unmarshal(raw, new(json.RawMessage))
 	switch {
 	case err != nil:

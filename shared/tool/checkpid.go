@@ -31,7 +31,7 @@ func newCheckPID(bash shared.Bash, opts Options) *Toolset {
 
 type checkPIDArgs struct {
 	Command  string  `json:"command,omitempty" jsonschema:"The bash command to execute"`
-	Timeout  integer `json:"timeout,omitempty" jsonschema:"Timeout in ms before auto-backgrounding (default: {timeout_ms})"`
+	Timeout  integer `json:"timeout,omitempty" jsonschema:"Timeout in ms before auto-backgrounding (default: {timeout_ms}{call_limit})"`
 	CheckPID integer `json:"check_pid,omitempty" jsonschema:"Check on a backgrounded process, return new output"`
 	KillPID  integer `json:"kill_pid,omitempty" jsonschema:"Kill a backgrounded process, return final output"`
 }
@@ -87,24 +87,24 @@ func (d checkPID) look(ctx context.Context, pid int) Answer {
 	r, err := d.bash.Check(ctx, shared.CheckRequest{PID: pid, Limits: d.opts.Limits})
 	if err == nil && over(r) {
 		// The last account has all the output, however often the model asks for it.
-		r, err = d.bash.Check(ctx, shared.CheckRequest{PID: pid, All: true, Limits: d.opts.Limits})
+		r, err = d.bash.Check(ctx, shared.CheckRequest{PID: r.PID, All: true, Limits: d.opts.Limits})
 	}
 	switch {
 	case err != nil:
 		return d.failed("check", pid, err)
 	case r.Status == shared.StatusRunning:
-		head, fresh := fmt.Sprintf("Process %d still running.", pid), news(r)
+		head, fresh := fmt.Sprintf("Process %d still running.", r.PID), news(r)
 		if fresh == "" {
 			head += " No new output since last check."
 		}
-		return Answer{Text: bracket(head, fresh, logs(r)...) + omissions(r), Result: r}
+		return Answer{Text: d.final(pid, head, fresh, r), Result: r}
 	}
-	head := fmt.Sprintf("Process %d exited with code %s.", pid, exitCode(r))
+	head := fmt.Sprintf("Process %d exited with code %s.", r.PID, exitCode(r))
 	output := headed(r, "stdout", "stderr", false)
 	if !over(r) {
 		output = news(r)
 	}
-	return Answer{Text: d.final(head, output, r), IsError: r.Status != shared.StatusCompleted, Result: r}
+	return Answer{Text: d.final(pid, head, output, r), IsError: r.Status != shared.StatusCompleted, Result: r}
 }
 
 // news shows the output since the last answer.
@@ -117,19 +117,22 @@ func (d checkPID) kill(ctx context.Context, pid int) Answer {
 	if err != nil {
 		return d.failed("kill", pid, err)
 	}
-	head := fmt.Sprintf("Process %d killed.", pid)
+	head := fmt.Sprintf("Process %d killed.", r.PID)
 	switch {
 	case !over(r):
-		head = fmt.Sprintf("Process %d was sent SIGKILL, but %s.", pid, unstoppable)
+		head = fmt.Sprintf("Process %d was sent SIGKILL, but %s.", r.PID, unstoppable)
 	case r.Status != shared.StatusKilled:
-		head = fmt.Sprintf("Process %d had exited with code %s; nothing that it started is running any more.", pid, exitCode(r))
+		head = fmt.Sprintf("Process %d had exited with code %s; nothing that it started is running any more.", r.PID, exitCode(r))
 	}
-	return Answer{Text: d.final(head, headed(r, "stdout", "stderr", false), r), IsError: !over(r), Result: r}
+	return Answer{Text: d.final(pid, head, headed(r, "stdout", "stderr", false), r), IsError: !over(r), Result: r}
 }
 
-// final is the text about a job whose bash has ended.
-func (checkPID) final(head, output string, r *shared.Result) string {
+// final is the text about a job. pid may be that of any of its processes.
+func (checkPID) final(pid int, head, output string, r *shared.Result) string {
 	head = strings.TrimSpace(head + " " + strings.TrimSpace(unasked(r)+" "+endedToo(r)))
+	if pid != r.PID {
+		head = fmt.Sprintf("%d belongs to the command with pid %d; a kill ends all of it. ", pid, r.PID) + head
+	}
 	if len(r.Leftover) > 0 {
 		head += " Still running: " + listed(r.Leftover) + "."
 	}

@@ -29,7 +29,7 @@ func newClaude(bash shared.Bash, opts Options) *Toolset {
 
 type claudeArgs struct {
 	Command     string  `json:"command" jsonschema:"The command to run"`
-	Timeout     integer `json:"timeout,omitempty" jsonschema:"Milliseconds until the command moves to the background (default {timeout_ms}, at most {max_ms})"`
+	Timeout     integer `json:"timeout,omitempty" jsonschema:"Milliseconds until the command moves to the background (default {timeout_ms}, at most {max_ms}{call_limit})"`
 	Description string  `json:"description,omitempty" jsonschema:"What the command does, in 5 to 10 words"`
 	Background  flag    `json:"run_in_background,omitempty" jsonschema:"Run it in the background at once"`
 }
@@ -41,7 +41,7 @@ func (a claudeArgs) check(opts Options, _ map[string]bool) error {
 type claudeOutputArgs struct {
 	ID      string  `json:"bash_id" jsonschema:"The ID of the background shell"`
 	Filter  string  `json:"filter,omitempty" jsonschema:"Regular expression: show only the lines that match; the others are not shown later either"`
-	Wait    integer `json:"wait,omitempty" jsonschema:"Milliseconds to wait at most, for the end or for wait_for (default 0, with wait_for 60000; at most {max_ms})"`
+	Wait    integer `json:"wait,omitempty" jsonschema:"Milliseconds to wait at most, for the end or for wait_for (default 0, with wait_for 60000; at most {max_ms}{call_limit})"`
 	WaitFor string  `json:"wait_for,omitempty" jsonschema:"Regular expression: return as soon as new output matches"`
 }
 

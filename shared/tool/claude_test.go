@@ -24,6 +24,8 @@ func TestClaudeForeground(t *testing.T) {
 		"echo out; echo err >&2; exit 3": "Exit code 3\nout\nerr",
 		"exit 1":                         "Exit code 1",
 		"true":                           "(no output)",
+		"printf '\\e[1m' >&2; echo out":  "out",
+		"printf '\\e[1m' >&2":            "[4 bytes that are not text]",
 	} {
 		answer := a.run(args{"command": command, "description": "Try a command"})
 		assert.Equal(t, want, answer.Text)

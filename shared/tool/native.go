@@ -30,7 +30,7 @@ func newNative(bash shared.Bash, opts Options) *Toolset {
 
 type nativeArgs struct {
 	Command    string  `json:"command" jsonschema:"The command, for bash -c"`
-	Timeout    integer `json:"timeout,omitempty" jsonschema:"Seconds until the command goes on as a job (default {timeout_s}, at most {max_s})"`
+	Timeout    integer `json:"timeout,omitempty" jsonschema:"Seconds until the command goes on as a job (default {timeout_s}, at most {max_s}{call_limit})"`
 	Background flag    `json:"background,omitempty" jsonschema:"Make it a job at once, for example a server"`
 	Dir        string  `json:"dir,omitempty" jsonschema:"Directory to run in"`
 }
@@ -41,7 +41,7 @@ func (a nativeArgs) check(opts Options, _ map[string]bool) error {
 
 type nativeJobArgs struct {
 	ID      string  `json:"id" jsonschema:"The id of the job"`
-	Wait    integer `json:"wait,omitempty" jsonschema:"Seconds to wait at most, for the job's end or for wait_for (default 0, with wait_for 60; at most {max_s})"`
+	Wait    integer `json:"wait,omitempty" jsonschema:"Seconds to wait at most, for the job's end or for wait_for (default 0, with wait_for 60; at most {max_s}{call_limit})"`
 	WaitFor string  `json:"wait_for,omitempty" jsonschema:"Regular expression: return as soon as new output matches"`
 	All     flag    `json:"all,omitempty" jsonschema:"Show all output from the beginning, and let wait_for match it"`
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"bashplugin/shared"
@@ -66,6 +68,10 @@ func (o Options) withDefaults(dialect Dialect) (Options, error) {
 		return o, fmt.Errorf("cannot use the directory %q: give an absolute path", o.Dir)
 	case min(o.MaxWait, o.Timeout) < 0 || o.Timeout > o.MaxTimeout:
 		return o, fmt.Errorf("cannot use the times: MaxWait (%v) and Timeout (%v, at most MaxTimeout, %v) must not be negative", o.MaxWait, o.Timeout, o.MaxTimeout)
+	case min(o.Limits.MaxBytes, o.Limits.Ends) < 0 || max(o.Limits.MaxBytes, o.Limits.Ends) > shared.MaxMaxBytes:
+		return o, fmt.Errorf("cannot use the limits %+v: MaxBytes and Ends must be from 0 to %d", o.Limits, shared.MaxMaxBytes)
+	case slices.ContainsFunc(o.Env, func(entry string) bool { return strings.Index(entry, "=") < 1 || strings.IndexByte(entry, 0) >= 0 }):
+		return o, errors.New("cannot use Env: every entry must be KEY=VALUE, without a NUL byte")
 	}
 	return o, nil
 }
@@ -78,8 +84,13 @@ func (o Options) request(command string, live io.Writer) shared.ExecuteRequest {
 var placeholder = regexp.MustCompile(`\{\w+\}`)
 
 // fill completes a text for the model: it replaces the dialect's name of a tool, in
-// braces, by the host's, and {timeout_ms}, {timeout_s}, {max_ms} and {max_s}.
+// braces, by the host's, and {timeout_ms}, {timeout_s}, {max_ms}, {max_s} and {call_limit}.
 func (o Options) fill(text string) string {
+	limit := ""
+	if o.MaxWait > 0 {
+		limit = "; a call waits at most " + seconds(o.MaxWait)
+	}
+	text = strings.ReplaceAll(text, "{call_limit}", limit)
 	values := map[string]string{
 		"timeout_ms": fmt.Sprint(o.Timeout.Milliseconds()), "timeout_s": fmt.Sprint(o.Timeout.Seconds()),
 		"max_ms": fmt.Sprint(o.MaxTimeout.Milliseconds()), "max_s": fmt.Sprint(o.MaxTimeout.Seconds()),

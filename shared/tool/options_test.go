@@ -70,11 +70,22 @@ func TestNewRefusesOptionsThatCannotBeMeant(t *testing.T) {
 		`the dialect has no tool "Bash": it has ["bash" "bash_job" "bash_kill" "bash_jobs"]`: {Names: map[string]string{"Bash": "x"}},
 		`the dialect has no tool "run"`: {Descriptions: map[string]string{"run": "x"}},
 		"must not be negative":          {MaxWait: -1},
+		"(-1ns, at most MaxTimeout":     {Timeout: -1},
+		"at most MaxTimeout, -1ns":      {MaxTimeout: -1},
 		"at most MaxTimeout, 1h0m0s":    {Timeout: 2 * time.Hour},
+		"cannot use the limits {MaxLines:0 MaxBytes:-1 Ends:0}: MaxBytes and Ends must be from 0 to 1048576": {Limits: shared.Limits{MaxBytes: -1}},
+		"cannot use the limits {MaxLines:0 MaxBytes:0 Ends:2000000}":                                         {Limits: shared.Limits{Ends: 2000000}},
+		"cannot use Env: every entry must be KEY=VALUE, without a NUL byte":                                  {Env: []string{"A=", "LANG"}},
+		"cannot use Env: every entry must be KEY=VALUE":                                                      {Env: []string{"=x"}},
+		`cannot name a tool "run it": give each its own name of 1 to 64 letters, digits, _ and -`:            {Names: map[string]string{"bash": "run it"}},
+		`cannot name a tool "bash_job"`:                                                                      {Names: map[string]string{"bash": "bash_job"}},
 	} {
 		_, err := tool.New(tool.Native, nil, opts)
 		assert.ErrorContains(t, err, want)
 	}
+	swapped := map[string]string{"bash_job": "bash_kill", "bash_kill": "bash_job"}
+	_, err := tool.New(tool.Native, nil, tool.Options{Names: swapped})
+	assert.NoError(t, err)
 }
 
 // A description promises nothing that a host may not have.

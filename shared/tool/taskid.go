@@ -143,7 +143,7 @@ func (d *taskID) output(ctx context.Context, args taskIDJobArgs, _ io.Writer) An
 	}
 	text := strings.Join([]string{
 		"Command: " + shorten(r.Command, maxCommand),
-		"Status: " + string(r.Status),
+		strings.TrimSuffix("Status: "+string(r.Status)+"\n"+unasked(r), "\n"),
 		"PID: " + strconv.Itoa(r.PID),
 		"Created: " + r.Started.UTC().Format("2006-01-02T15:04:05.000Z"),
 		"",
@@ -178,14 +178,15 @@ func (d *taskID) kill(ctx context.Context, args taskIDJobArgs, _ io.Writer) Answ
 		return Answer{Text: text, IsError: true, Result: r, ID: id}
 	}
 	t.final.Store(r)
-	text := fmt.Sprintf("Successfully terminated task %s (%s) %s", id, shorten(r.Command, maxCommand), endedToo(r))
-	return Answer{Text: strings.TrimSpace(text), Result: r, ID: id}
+	text := fmt.Sprintf("Successfully terminated task %s (%s). %s", id, shorten(r.Command, maxCommand), endedToo(r))
+	return Answer{Text: strings.TrimSuffix(text, ". "), Result: r, ID: id}
 }
 
 func (d *taskID) failed(id string, err error) Answer {
 	answer := d.tasks.failed(id, err)
 	if errors.Is(err, shared.ErrNotFound) {
-		answer.Text = "Task " + shorten(oneLine(id), maxQuoted) + " not found. " + strings.TrimPrefix(answer.Text, string(shared.CodeNotFound)+": ")
+		why := strings.TrimPrefix(strings.TrimPrefix(answer.Text, string(shared.CodeNotFound)+": "), "there is no task "+quote(id)+". ")
+		answer.Text = "Task " + shorten(oneLine(id), maxQuoted) + " not found. " + why
 	}
 	return answer
 }

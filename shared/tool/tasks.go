@@ -91,6 +91,9 @@ func (s *tasks) await(ctx context.Context, id string, req shared.CheckRequest) (
 	if err == nil && req.WaitFor != "" && !r.Matched && t.final.Load() == nil {
 		said = "; the output has not matched wait_for"
 	}
+	if most := s.opts.MaxWait; err == nil && most > 0 && req.Wait > most && !r.Matched && !over(r) {
+		said += s.opts.fill("{call_limit}")
+	}
 	return r, said, err
 }
 
@@ -111,7 +114,9 @@ func (s *tasks) kill(ctx context.Context, what, id string) (r *shared.Result, sa
 		return &last, what + " was sent SIGKILL, but " + unstoppable + ".", nil
 	}
 	kept := *final
-	kept.Stdout, kept.Stderr, kept.Ended = shownBefore(kept.Stdout), shownBefore(kept.Stderr), nil
+	for _, o := range []*shared.Output{&kept.Stdout, &kept.Stderr} { // its size and its log
+		*o = shared.Output{Truncated: o.TotalBytes > 0, TotalLines: o.TotalLines, TotalBytes: o.TotalBytes, Path: o.Path, PathError: o.PathError}
+	}
 	t.final.Store(&kept)
 	return &last, strings.TrimSpace(what + " terminated. " + endedToo(final)), nil
 }
@@ -133,29 +138,20 @@ func (s *tasks) failed(id string, err error) Answer {
 }
 
 // since cuts the final output of a stream to the part that no answer has shown.
-// unread is the stream's Output from the last Check before the Kill. The part
-// begins with a whole line: a line that was shown unfinished is shown again,
-// because the process may have rewritten it.
+// unread is the stream's Output from the last Check before the Kill. The part begins with a
+// whole line: a line shown unfinished is shown again, as the process may have rewritten it.
 func since(unread, final shared.Output) shared.Output {
 	end := len(final.Content)
 	at := int(unread.TotalBytes-final.TotalBytes) - len(unread.Content) + end
 	if at > end { // the line has become shorter
 		at = end - 1
 	}
-	at = strings.LastIndexByte(final.Content[:max(0, at)], '\n') + 1
-	if at == 0 { // all of it, or more than the limits let through
-		return final
+	if at = strings.LastIndexByte(final.Content[:max(0, at)], '\n') + 1; at > 0 { // else all of it is new
+		final.Content = final.Content[at:]
+		final.Truncated, final.TruncatedBy, final.LastLinePartial, final.StartsMidLine = false, "", false, false
+		final.OutputBytes, final.OutputLines = len(final.Content), len(slices.Collect(strings.Lines(final.Content)))
 	}
-	out := final
-	out.Content = final.Content[at:]
-	out.Truncated, out.TruncatedBy, out.LastLinePartial, out.StartsMidLine = false, "", false, false
-	out.OutputBytes, out.OutputLines = len(out.Content), len(slices.Collect(strings.Lines(out.Content)))
-	return out
-}
-
-// shownBefore is a stream of which nothing is shown again: its size and its log.
-func shownBefore(o shared.Output) shared.Output {
-	return shared.Output{Truncated: o.TotalBytes > 0, TotalLines: o.TotalLines, TotalBytes: o.TotalBytes, Path: o.Path, PathError: o.PathError}
+	return final
 }
 
 // find returns nil for an unknown id.

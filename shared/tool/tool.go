@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -135,6 +136,9 @@ func New(dialect Dialect, bash shared.Bash, opts Options) (*Toolset, error) {
 	for i, name := range own {
 		tool := &t.tools[i]
 		tool.Name, tool.Description = cmp.Or(opts.Names[name], name), cmp.Or(opts.Descriptions[name], tool.Description)
+		if !regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`).MatchString(tool.Name) || slices.Index(t.names(), tool.Name) < i {
+			return nil, fmt.Errorf("cannot name a tool %q: give each its own name of 1 to 64 letters, digits, _ and -", tool.Name)
+		}
 	}
 	return t, nil
 }

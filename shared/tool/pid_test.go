@@ -1,0 +1,67 @@
+package tool_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"bashplugin/shared/tool"
+)
+
+func TestCheckPIDOfAChild(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, tool.CheckPID)
+	r := a.runs(forever + " & echo up").Result
+	child := r.Leftover[0]
+	belongs := fmt.Sprintf("[%d belongs to the command with pid %d; a kill ends all of it. ", child.PID, r.PID)
+	text := a.use("bash", args{"check_pid": child.PID}).Text
+	assert.Contains(t, text, fmt.Sprintf("%sProcess %d exited with code 0. Still running: %d (", belongs, r.PID, child.PID))
+	text = a.use("bash", args{"kill_pid": child.PID}).Text
+	assert.Contains(t, text, fmt.Sprintf("%sProcess %d had exited with code 0; "+
+		"nothing that it started is running any more. It also ended %d (", belongs, r.PID, child.PID))
+}
+
+// A wait that MaxWait cuts says so, and the definitions do not promise more.
+func TestACutWaitSaysSo(t *testing.T) {
+	t.Parallel()
+	const limit = "; a call waits at most 0.2s"
+	for dialect, names := range map[tool.Dialect]struct{ output, id string }{tool.Native: {"bash_job", "id"}, tool.Claude: {"BashOutput", "bash_id"}} {
+		a := newAgentWith(t, dialect, plugin, tool.Options{MaxWait: 200 * time.Millisecond})
+		id := a.runs("echo up; " + forever).ID
+		text := a.use(names.output, args{names.id: id, "wait": 600}).Text
+		assert.Regexp(t, "(; |Note: )a call waits at most 0.2s", text)
+		text = a.use(names.output, args{names.id: id, "wait": 600, "wait_for": "never"}).Text
+		assert.Contains(t, text, "the output has not matched wait_for"+limit)
+		text = a.use(names.output, args{names.id: id}).Text
+		assert.NotContains(t, text, "at most")
+		for _, d := range a.Definitions()[:2] {
+			assert.Regexp(t, `at most \d+`+limit, string(d.InputSchema), d.Name)
+		}
+		a.use(map[tool.Dialect]string{tool.Native: "bash_kill", tool.Claude: "KillShell"}[dialect],
+			args{map[tool.Dialect]string{tool.Native: "id", tool.Claude: "shell_id"}[dialect]: id})
+	}
+}
+
+func TestATaskThatTimedOutSaysSo(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, tool.TaskID)
+	answer := a.run(args{"command": forever, "timeout": 300, "run_in_background": true})
+	a.awaitEnd(answer.Result.PID)
+	text := a.use("bash_output", args{"task_id": answer.ID}).Text
+	assert.Contains(t, text, "\nStatus: killed\nCommand timed out and was killed.\nPID: ")
+
+	assert.Equal(t, "Task nope not found. There are "+answer.ID+".", a.use("bash_output", args{"task_id": "nope"}).Text)
+}
+
+func TestAToolWithoutArgumentsTakesNone(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, tool.Native)
+	for _, none := range []string{"", " ", `""`, "null", "{}"} {
+		assert.Equal(t, "[no jobs]", a.Call(t.Context(), tool.Call{Name: "bash_jobs", Arguments: json.RawMessage(none)}).Text, "%q", none)
+	}
+	assert.True(t, a.Call(t.Context(), tool.Call{Name: "bash_jobs", Arguments: json.RawMessage(`[]`)}).IsError)
+	assert.True(t, a.Call(t.Context(), tool.Call{Name: "bash"}).IsError)
+}
