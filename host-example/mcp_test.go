@@ -86,7 +86,7 @@ func TestMCPListsTheToolsOfEachDialect(t *testing.T) {
 	for _, dialect := range tool.Dialects() {
 		listed, err := connect(t, nil, "-dialect", string(dialect)).ListTools(t.Context(), nil)
 		require.NoError(t, err)
-		tools, err := tool.New(dialect, nil, tool.Options{Dir: "/"})
+		tools, err := tool.New(dialect, nil, tool.Options{Dir: "/", MaxWait: 50 * time.Second})
 		require.NoError(t, err)
 		require.Len(t, listed.Tools, len(tools.Definitions()))
 		for _, definition := range tools.Definitions() {
