@@ -123,7 +123,7 @@ func TestConfinedCommandsReachNoForeignProcess(t *testing.T) {
 			t.Parallel()
 			asEachUser(t, func(t *testing.T, y *yard) {
 				free, bash := y.launch(t, nil), y.launch(t, confine)
-				host := "$(ps -o ppid= $PPID)"
+				host := "$(ps -o ppid= $PPID | tr -d ' ')"
 				guardian := "$(pgrep -P $PPID -f ^bash-guardian)"
 				other := strconv.Itoa(background(t, bash, forever).PID)
 				own := run(t, bash, "sleep 1000 & kill -STOP $! && kill -KILL $! && wait $!")
