@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -136,7 +137,9 @@ func TestDebuggedPluginKeepsJobs(t *testing.T) {
 	sockets, err := filepath.Glob(filepath.Join(programs, "bash-plugin-run-"+strconv.Itoa(d.where.PID)+"-*"))
 	require.NoError(t, err)
 	assert.Empty(t, sockets)
-	_, err = second.Execute(t.Context(), shared.ExecuteRequest{Command: "true"})
+	for err = shared.ErrCrashed; errors.Is(err, shared.ErrCrashed); { // until its end is seen
+		_, err = second.Execute(t.Context(), shared.ExecuteRequest{Command: "true"})
+	}
 	require.ErrorIs(t, err, shared.ErrStart)
 	assert.ErrorContains(t, err, "no plugin serves where BASH_PLUGIN_REATTACH says")
 	require.NoError(t, second.Close())
