@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 
 // awaitSockets returns what is left of plugins once they had the time to end.
 func awaitSockets() []string {
-	for until := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for until := time.Now().Add(hang); ; time.Sleep(10 * time.Millisecond) {
 		left, _ := filepath.Glob(filepath.Join(programs, "bash-plugin-run-*"))
 		if len(left) == 0 || time.Now().After(until) {
 			return left
@@ -54,7 +54,7 @@ func awaitSockets() []string {
 
 func testMain(m *testing.M) int {
 	flag.Parse()
-	_ = flag.Set("test.parallel", "8") // tests wait for programs most of the time
+	_ = flag.Set("test.parallel", parallel)
 	// Under nohup, or in the background of a script, tests are started with
 	// these ignored, and so would the programs be that they send them to.
 	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {

@@ -41,6 +41,9 @@ func launchWith(t *testing.T, cfg shared.LaunchConfig) *shared.Client {
 	if cfg.LogDir == "" {
 		cfg.LogDir = t.TempDir()
 	}
+	if cfg.StartTimeout == 0 {
+		cfg.StartTimeout = hang
+	}
 	bash, err := shared.Launch(t.Context(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, bash.Close()) })

@@ -75,12 +75,24 @@ func (e *Executor) await(ctx context.Context, j *job.Job, req shared.CheckReques
 }
 
 // searchNext searches the next part of the output for a match. One search at a time runs:
-// an expression may be slow, and other calls need a processor.
+// an expression may be slow, and other calls need a processor. If ctx ends meanwhile,
+// searchNext returns, and the search goes on for nobody.
 func (e *Executor) searchNext(ctx context.Context, watch *job.Watch) (found, more bool) {
 	select {
 	case e.search <- struct{}{}:
+	case <-ctx.Done():
+		return false, false
+	}
+	type answer struct{ found, more bool }
+	done := make(chan answer, 1)
+	go func() {
 		defer func() { <-e.search }()
-		return watch.Match()
+		found, more := watch.Match()
+		done <- answer{found, more}
+	}()
+	select {
+	case a := <-done:
+		return a.found, a.more
 	case <-ctx.Done():
 		return false, false
 	}

@@ -77,10 +77,13 @@ func (j *Job) Summary() *shared.Result {
 	return r
 }
 
+// lastLook bounds how long a Result waits for processes that are ending.
+const lastLook = 2 * time.Second
+
 // leftover lists the processes that bash has left running. If it finds none, it waits
-// up to 100 ms for Over, so that a Result without left-overs has all output.
+// for Over, so that a Result without left-overs has all output and belongs to no job.
 func (j *Job) leftover() []shared.Process {
-	for i := 0; i < 20 && j.Running(); i++ { // a process that forks and ends may be missed
+	for deadline := time.Now().Add(lastLook); j.Running() && time.Now().Before(deadline); { // a process that forks and ends may be missed
 		if left := j.Processes(); len(left) > 0 {
 			return left
 		}

@@ -23,6 +23,15 @@ func Race() bool {
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
+// Parallel returns how many tests run at a time: most of the time, they wait for
+// processes. With the race detector these are busy for longer.
+func Parallel() string {
+	if Race() {
+		return "4"
+	}
+	return "8"
+}
+
 // Alive reports whether a process runs. A zombie does not, unless some of its
 // threads still run.
 func Alive(pid int) bool {
@@ -66,7 +75,7 @@ func Main(run func(dir string) int) int {
 		Build(dir),
 		os.Setenv("GORACE", "atexit_sleep_ms=0 log_path="+races),
 		os.Unsetenv("BASH_PLUGIN_REATTACH"), // a developer may have set it
-		flag.Set("test.parallel", "8"),      // most of the time, these tests wait for processes
+		flag.Set("test.parallel", Parallel()),
 	)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
