@@ -310,7 +310,7 @@ func TestBashIDKillShowsWhatWasNotRead(t *testing.T) {
 func TestBashIDReachesWhatACommandLeftRunning(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, tool.BashID)
-	answer := a.runs(forever + " & echo started")
+	answer := a.runs(leaves)
 	child := answer.Result.Leftover[0]
 	assert.Equal(t, fmt.Sprintf("stdout:\nstarted\n\nexit code: 0\n[Still running in the background: %d (%s). Use bash_output or kill_bash with bash_id %s.]", child.PID, child.Command, answer.ID), answer.Text)
 	assert.Regexp(t, fmt.Sprintf(`^bash_id: %s\nstatus: completed\nexit code: 0\nstill running: %d \(.+\)\n\n\(no new output\)$`, answer.ID, child.PID), a.output(answer.ID).Text)

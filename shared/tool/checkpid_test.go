@@ -180,7 +180,7 @@ func TestCheckPIDShowsOutputOnce(t *testing.T) {
 func TestCheckPIDReachesWhatACommandLeftRunning(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, tool.CheckPID)
-	answer := a.runs(forever + " & echo started")
+	answer := a.runs(leaves)
 	child, pid := answer.Result.Leftover[0], answer.Result.PID
 	assert.False(t, answer.IsError)
 	assert.Equal(t, fmt.Sprintf("stdout:\nstarted\n\nexit code: 0\n[Still running in the background: %d (%s). Use check_pid or kill_pid with %d to manage.]",

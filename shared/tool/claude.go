@@ -3,7 +3,6 @@ package tool
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"regexp"
@@ -124,7 +123,6 @@ func (d *claude) kill(ctx context.Context, args claudeKillArgs, _ io.Writer) Ans
 	if err != nil {
 		return d.failed(args.ID, err)
 	}
-	message, _ := json.Marshal(map[string]string{"message": said, "shell_id": args.ID}) // cannot fail
-	text := string(message) + tagged("stdout", r, r.Stdout, "") + tagged("stderr", r, r.Stderr, "") + omissions(r)
+	text := string(plainJSON(map[string]string{"message": said, "shell_id": args.ID})) + tagged("stdout", r, r.Stdout, "") + tagged("stderr", r, r.Stderr, "") + omissions(r)
 	return Answer{Text: text, IsError: !over(r), Result: r, ID: args.ID}
 }

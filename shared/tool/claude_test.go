@@ -97,12 +97,14 @@ func TestClaudeTimeoutMovesToTheBackground(t *testing.T) {
 	open()
 	text := a.use("BashOutput", args{"bash_id": answer.ID, "wait": 60000}).Text
 	assert.Equal(t, "<status>failed</status>\n\n<exit_code>3</exit_code>", text)
-	answer = a.runs(forever + " & echo started")
+	answer = a.runs(leaves)
 	child := answer.Result.Leftover[0]
 	still := fmt.Sprintf("%d (%s)", child.PID, child.Command)
 	assert.Contains(t, answer.Text, "The command ended with exit code 0, but left running "+still+". ID: "+answer.ID+"\n")
 	assert.Contains(t, a.use("BashOutput", args{"bash_id": answer.ID}).Text, "<status>completed</status>\n\n<exit_code>0</exit_code>\n\nStill running: "+still+".")
 	assert.Contains(t, a.use("KillShell", args{"shell_id": answer.ID}).Text, "It also ended "+still+".")
+	answer = a.runs("bash -c 'read < /dev/zero & wait' & echo started")
+	assert.Contains(t, a.use("KillShell", args{"shell_id": answer.ID}).Text, "/dev/zero & wait", "not escaped")
 	assert.NotContains(t, a.use("BashOutput", args{"bash_id": answer.ID}).Text, "Still running")
 }
 

@@ -43,9 +43,14 @@ func (t *Toolset) Render(format Format) (json.RawMessage, error) {
 			return nil, fmt.Errorf("unknown format %q: use one of %q", format, Formats())
 		}
 	}
+	return plainJSON(tools), nil
+}
+
+// plainJSON is JSON for models: < is not \u003c there. v is of this package's making.
+func plainJSON(v any) json.RawMessage {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(tools)
-	return bytes.TrimSpace(b.Bytes()), err
+	_ = encoder.Encode(v) // cannot fail
+	return bytes.TrimSpace(b.Bytes())
 }

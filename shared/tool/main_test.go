@@ -57,6 +57,8 @@ const (
 	hang = time.Minute
 	// forever is the sleep of commands that must be ended by somebody.
 	forever = "sleep 1000"
+	// leaves leaves a process running, whose program has begun.
+	leaves = forever + ` & until read -rd '' name </proc/$!/cmdline && [ "$name" = sleep ]; do :; done; echo started`
 )
 
 // args are the arguments of a call.

@@ -213,7 +213,7 @@ func TestModeIntegrationExitCodeHandling(t *testing.T) {
 func TestModeForegroundReportsWhatItLeftRunning(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, tool.Mode)
-	answer := a.runs(forever + " & echo started")
+	answer := a.runs(leaves)
 	child := answer.Result.Leftover[0].PID
 	assert.False(t, answer.IsError)
 	assert.Regexp(t, fmt.Sprintf(`^started\n\[still running, output in \S+; to stop: kill -9 %d\]$`, child), answer.Text)

@@ -127,7 +127,7 @@ func TestNativeWaitForThatDoesNotMatch(t *testing.T) {
 func TestNativeKillSaysWhatItEnded(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, tool.Native)
-	answer := a.runs(forever + " & echo started")
+	answer := a.runs(leaves)
 	child := answer.Result.Leftover[0]
 	assert.Regexp(t, fmt.Sprintf(`^started\n\[job %s ended with exit code 0, but left running %d \(.+\): bash_job`, answer.ID, child.PID), answer.Text)
 	text := a.use("bash_kill", args{"id": answer.ID}).Text

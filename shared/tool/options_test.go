@@ -241,7 +241,7 @@ func TestKillSaysWhatElseItEnded(t *testing.T) {
 		tool.Native: {"bash_kill", "id"}, tool.Claude: {"KillShell", "shell_id"}, tool.TaskID: {"kill_bash", "task_id"}, tool.BashID: {"kill_bash", "bash_id"}, tool.CheckPID: {"bash", "kill_pid"},
 	} {
 		a := newAgent(t, dialect)
-		started := a.runs(forever + " & echo started")
+		started := a.runs(leaves)
 		arguments := args{kill.id: started.ID}
 		if started.ID == "" {
 			arguments = args{kill.id: started.Result.PID}

@@ -239,7 +239,7 @@ func TestTaskIDTimeoutsAreCutToTheMaximum(t *testing.T) {
 func TestTaskIDReachesWhatACommandLeftRunning(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, tool.TaskID)
-	answer := a.runs(forever + " & echo started")
+	answer := a.runs(leaves)
 	child := answer.Result.Leftover[0].PID
 	assert.Contains(t, answer.Text, fmt.Sprintf("\nBackground PIDs: %d\nProcess Group PGID: %d\nTask ID: %s ", child, answer.Result.PID, answer.ID))
 	text := a.use("bash_output", args{"task_id": answer.ID}).Text
