@@ -36,9 +36,6 @@ func TestMain(m *testing.M) {
 	if flag.Lookup("test.fuzzworker").Value.String() == "true" {
 		os.Exit(m.Run()) // fuzz targets do without the plugin
 	}
-	if err := flag.Set("test.parallel", "16"); err != nil { // they wait more than they work
-		panic(err)
-	}
 	os.Exit(plugintest.Main(func(dir string) int {
 		pluginPath = filepath.Join(dir, "bash-plugin")
 		var err error

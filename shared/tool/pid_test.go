@@ -3,11 +3,13 @@ package tool_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 
+	"bashplugin/shared/internal/plugintest"
 	"bashplugin/shared/tool"
 )
 
@@ -22,6 +24,23 @@ func TestCheckPIDOfAChild(t *testing.T) {
 	text = a.use("bash", args{"kill_pid": child.PID}).Text
 	assert.Contains(t, text, fmt.Sprintf("%sProcess %d had exited with code 0; "+
 		"nothing that it started is running any more. It also ended %d (", belongs, r.PID, child.PID))
+}
+
+// A pid from a list of left-over processes does for the id of the job.
+func TestThePidOfAChildIsAnID(t *testing.T) {
+	t.Parallel()
+	for dialect, names := range map[tool.Dialect]struct{ output, kill, id, killID string }{
+		tool.Native: {"bash_job", "bash_kill", "id", "id"}, tool.Claude: {"BashOutput", "KillShell", "bash_id", "shell_id"},
+		tool.TaskID: {"bash_output", "kill_bash", "task_id", "task_id"}, tool.BashID: {"bash_output", "kill_bash", "bash_id", "bash_id"},
+	} {
+		a := newAgent(t, dialect)
+		r := a.runs(leaves).Result
+		child := fmt.Sprint(r.Leftover[0].PID)
+		assert.Equal(t, r.PID, a.use(names.output, args{names.id: child}).Result.PID, dialect)
+		assert.True(t, a.use(names.output, args{names.id: fmt.Sprint(os.Getpid())}).IsError, dialect)
+		assert.False(t, a.use(names.kill, args{names.killID: child}).IsError, dialect)
+		assert.False(t, plugintest.Alive(r.Leftover[0].PID), dialect)
+	}
 }
 
 // A wait that MaxWait cuts says so, and the definitions do not promise more.

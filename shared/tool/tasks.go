@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -66,7 +67,7 @@ func (s *tasks) addJob(r *shared.Result, mode shared.Mode) string {
 // toolset killed the task. The error is shared.ErrNotFound for an id that is not
 // this toolset's, or that the Bash has forgotten.
 func (s *tasks) check(ctx context.Context, id string, req shared.CheckRequest) (*task, *shared.Result, error) {
-	t := s.find(id)
+	t := cmp.Or(s.find(id), s.ofProcess(ctx, id))
 	if t == nil {
 		return nil, nil, &shared.Error{Code: shared.CodeNotFound, Message: "there is no background process with the id " + quote(id)}
 	}
@@ -158,6 +159,22 @@ func since(unread, final shared.Output) shared.Output {
 func (s *tasks) find(id string) *task {
 	for _, t := range s.known() {
 		if t.id == id {
+			return t
+		}
+	}
+	return nil
+}
+
+// ofProcess returns the task of a process whose pid a model gives instead of the id, as it
+// stands in lists of left-over processes; nil if there is none.
+func (s *tasks) ofProcess(ctx context.Context, pid string) *task {
+	number, _ := strconv.Atoi(pid)
+	if number <= 0 {
+		return nil
+	}
+	r, err := s.bash.Check(ctx, shared.CheckRequest{PID: number, Peek: true, Limits: s.opts.Limits})
+	for _, t := range s.known() {
+		if err == nil && t.is(*r) {
 			return t
 		}
 	}
