@@ -33,7 +33,7 @@ type client struct {
 	next    atomic.Uint64 // number of the last call
 	stopped func() bool   // reports whether the plugin's process is stopped; nil: unknown
 	dir     string        // where commands run; "": in the plugin's directory
-	logs    atomic.Value  // where the plugin's commands have their logs, a string; none: unknown
+	logs    string        // where the plugin's commands have their logs; "": unknown
 	held    bool          // the plugin may be under a debugger: an answer may take any time
 }
 
@@ -41,14 +41,9 @@ var _ Bash = (*client)(nil)
 
 func newClient(broker *plugin.MuxBroker, conn *rpc.Client) *client {
 	c := &client{broker: broker, conn: conn}
-	lifeline, logs := broker.NextId(), new(string)
-	opened := conn.Go("Plugin.Open", lifeline, logs, nil) // sent before any other call
-	go func() {
-		if call := <-opened.Done; call.Error == nil {
-			c.logs.Store(*logs)
-		}
-	}()
+	lifeline := broker.NextId()
 	go c.holdLifeline(lifeline)
+	_ = conn.Call("Plugin.Open", lifeline, &c.logs) // if the plugin is gone, the next call says so
 	return c
 }
 

@@ -84,8 +84,8 @@ func (l *link) lost(err error) error {
 		return err
 	}
 	text := err.Error() + "; its commands are ended (that of a call under way may have run), and the next call starts a fresh plugin"
-	if logs, _ := l.bash.logs.Load().(string); logs != "" {
-		text += "; what was logged is in " + logs
+	if l.bash.logs != "" {
+		text += "; what was logged is in " + l.bash.logs
 	}
 	return &Error{Code: CodeCrashed, Message: text}
 }
