@@ -6,23 +6,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 // messages passes on the lines of stdin that are JSON-RPC, and answers the others with an
-// error: the SDK would end the server and all its jobs.
+// error: the SDK would end the server and all its jobs. It reports the end of stdin half a
+// second late: at the end the SDK drops the calls under way, so that
+// "printf '…' | host-example mcp" would print nothing.
 type messages struct {
-	in   io.Closer
-	from *bufio.Reader
-	out  io.Writer
-	line []byte // the rest of a line to pass on
-}
-
-func newMessages(in io.ReadCloser, out io.Writer) *messages {
-	return &messages{in: in, from: bufio.NewReader(in), out: out}
+	io.Closer // of stdin
+	from      *bufio.Reader
+	line      []byte        // the rest of a line to pass on
+	ended     chan struct{} // closed when Read reports the end
 }
 
 // Read implements io.Reader.
@@ -31,12 +28,14 @@ func (m *messages) Read(p []byte) (int, error) {
 		line, err := m.from.ReadBytes('\n')
 		if len(bytes.TrimSpace(line)) == 0 {
 			if err != nil {
+				time.Sleep(time.Second / 2)
+				close(m.ended)
 				return 0, err
 			}
 			continue
 		}
 		if problem := check(line); problem != "" {
-			fmt.Fprintf(m.out, `{"jsonrpc":"2.0","id":null,"error":%s}`+"\n", problem)
+			fmt.Printf(`{"jsonrpc":"2.0","id":null,"error":%s}`+"\n", problem)
 			continue
 		}
 		m.line = line
@@ -45,9 +44,6 @@ func (m *messages) Read(p []byte) (int, error) {
 	m.line = m.line[n:]
 	return n, nil
 }
-
-// Close implements io.Closer.
-func (m *messages) Close() error { return m.in.Close() }
 
 // check returns the JSON-RPC error for a line that is no message, "" for a message or a
 // batch.
@@ -68,17 +64,4 @@ func check(line []byte) string {
 		return `{"code":-32600,"message":"this line is not a JSON-RPC message"}`
 	}
 	return ""
-}
-
-// lockedFile writes whole lines, for several writers.
-type lockedFile struct {
-	*os.File
-	mu sync.Mutex
-}
-
-// Write implements io.Writer.
-func (l *lockedFile) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.File.Write(p)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"os"
 	"regexp"
 	"sync"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -39,8 +39,8 @@ func (s *stdio) serve(ctx context.Context, server *mcp.Server) error {
 
 // Connect implements mcp.Transport.
 func (s *stdio) Connect(ctx context.Context) (mcp.Connection, error) {
-	out := &lockedFile{File: os.Stdout}
-	conn, err := (&mcp.IOTransport{Reader: newMessages(lateEnd{os.Stdin, s.ended}, out), Writer: out}).Connect(ctx)
+	in := &messages{Closer: os.Stdin, from: bufio.NewReader(os.Stdin), ended: s.ended}
+	conn, err := (&mcp.IOTransport{Reader: in, Writer: os.Stdout}).Connect(ctx)
 	return connection{conn, s}, err
 }
 
@@ -95,21 +95,4 @@ func (s *stdio) patient(ctx context.Context, req *mcp.CallToolRequest) (_ contex
 		close(done)
 		cancel(nil)
 	}
-}
-
-// lateEnd reports the end of stdin half a second late. At the end the SDK drops the
-// calls under way, so that "printf '…' | host-example mcp" would print nothing.
-type lateEnd struct {
-	*os.File
-	ended chan struct{} // closed when Read reports the end
-}
-
-// Read implements io.Reader.
-func (l lateEnd) Read(p []byte) (int, error) {
-	n, err := l.File.Read(p)
-	if err != nil {
-		time.Sleep(time.Second / 2)
-		close(l.ended)
-	}
-	return n, err
 }
