@@ -69,7 +69,7 @@ func (t *tour) steps() []step {
 }
 
 func (t *tour) execute(command string) *shared.Result {
-	return t.show(t.bash.Execute(t.ctx, shared.ExecuteRequest{Command: command}))
+	return t.show(t.bash.Execute(t.ctx, shared.ExecuteRequest{Command: command, Limits: shared.Limits{MaxLines: 3}}))
 }
 
 func (t *tour) flood(command string) {
@@ -116,29 +116,13 @@ func (t *tour) kill(job, process int) {
 	t.want(syscall.Kill(process, 0) == syscall.ESRCH, "that nothing is left", r)
 }
 
-// show prints the parts of a Result that matter.
+// show prints a Result.
 func (t *tour) show(r *shared.Result, err error) *shared.Result {
 	if err != nil {
 		t.want(false, "a Result", err)
 		return new(shared.Result)
 	}
-	fmt.Printf("   pid %d, %s\n", r.PID, outcome(r))
-	for i, out := range []shared.Output{r.Stdout, r.Stderr} {
-		name := []string{"stdout", "stderr"}[i]
-		lines := strings.SplitAfter(out.Content, "\n")
-		for _, line := range lines[max(0, len(lines)-4) : len(lines)-1] {
-			fmt.Printf("   %s: %s", name, line)
-		}
-		if out.Truncated {
-			fmt.Printf("   %s: the last %d of %d lines; %s\n", name, out.OutputLines, out.TotalLines, whereWhole(out))
-		}
-	}
-	for _, p := range r.Leftover {
-		fmt.Printf("   left running: %d %s\n", p.PID, p.Command)
-	}
-	for _, p := range r.Ended {
-		fmt.Printf("   ended: %d %s\n", p.PID, p.Command)
-	}
+	fmt.Println("   " + strings.ReplaceAll(r.String(), "\n", "\n   "))
 	return r
 }
 
