@@ -22,7 +22,7 @@ const (
 
 // LogsConfig says where a session keeps its logs and how much they may grow.
 type LogsConfig struct {
-	Dir             string        // holds the sessions' folders; "": a private folder for the user below os.TempDir
+	Dir             string        // holds the sessions' folders, an absolute path; "": a private folder for the user below os.TempDir
 	MaxBytes        int64         // of one log; 0: DefaultMaxLogBytes
 	MaxSessionBytes int64         // of all logs of the session; 0: DefaultMaxSessionBytes
 	MaxUserBytes    int64         // of all logs of this user in Dir; 0: DefaultMaxUserBytes
@@ -48,9 +48,6 @@ type Logs struct {
 // NewLogs returns a session's Logs. It creates nothing on disk yet.
 func NewLogs(cfg LogsConfig) *Logs {
 	cfg.Dir = cmp.Or(cfg.Dir, DefaultLogDir())
-	if abs, err := filepath.Abs(cfg.Dir); err == nil { // a Result's reader may have another working directory
-		cfg.Dir = abs
-	}
 	cfg.PID = cmp.Or(cfg.PID, os.Getpid())
 	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, DefaultMaxLogBytes)
 	cfg.MaxSessionBytes = cmp.Or(cfg.MaxSessionBytes, DefaultMaxSessionBytes)

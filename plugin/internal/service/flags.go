@@ -2,6 +2,7 @@ package service
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -22,7 +23,7 @@ import (
 // flags are the command line. The zero value of each means its default.
 type flags struct {
 	dir      string
-	dropEnv  string
+	dropEnv  []string
 	confine  shared.Confine
 	logs     output.LogsConfig
 	logLevel string
@@ -51,7 +52,10 @@ func flagSet(f *flags) *flag.FlagSet {
 	set := flag.NewFlagSet("bash-plugin", flag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	set.StringVar(&f.dir, "dir", "", "directory where commands run (default the working directory)")
-	set.StringVar(&f.dropEnv, "drop-env", "", "environment variables that commands do not get: names or globs, separated by commas")
+	set.Func("drop-env", "environment variables that commands do not get: names or globs, separated by commas", func(globs string) error {
+		f.dropEnv = strings.FieldsFunc(globs, func(r rune) bool { return r == ',' })
+		return nil
+	})
 	set.Func("confine", "what commands may touch: a shared.Confine in JSON, with absolute paths without symbolic links", func(text string) error {
 		decoder := json.NewDecoder(strings.NewReader(text))
 		decoder.DisallowUnknownFields() // of a newer host: nothing that it asks for is dropped
@@ -62,7 +66,7 @@ func flagSet(f *flags) *flag.FlagSet {
 	set.Int64Var(&f.logs.MaxSessionBytes, "max-session-log-bytes", 0, fmt.Sprintf("largest sum of the logs of one session (default %d)", int64(output.DefaultMaxSessionBytes)))
 	set.Int64Var(&f.logs.MaxUserBytes, "max-user-log-bytes", 0, fmt.Sprintf("largest sum of the logs of all sessions of this user; the oldest ended sessions' logs are removed (default %d)", int64(output.DefaultMaxUserBytes)))
 	set.DurationVar(&f.logs.Retention, "log-retention", 0, fmt.Sprintf("how long logs are kept after the session; negative: they are removed at its end (default %v)", output.DefaultRetention))
-	set.StringVar(&f.logLevel, "log-level", "", "trace, debug, info, warn, error or off (default $BASH_PLUGIN_LOG_LEVEL, else info)")
+	set.StringVar(&f.logLevel, "log-level", cmp.Or(os.Getenv("BASH_PLUGIN_LOG_LEVEL"), "info"), "trace, debug, info, warn, error or off; $BASH_PLUGIN_LOG_LEVEL changes the default")
 	set.BoolVar(&f.debug, "debug", false, "serve until stopped, for use with a debugger, and print how a host connects")
 	set.BoolVar(&f.version, "version", false, "print the version and exit")
 	return set
@@ -90,25 +94,10 @@ func parseFlags(args []string) (*flags, error) {
 			return nil, fmt.Errorf("cannot find -log-dir: %w", err)
 		}
 	}
-	from := "-log-level"
-	if f.logLevel == "" {
-		f.logLevel, from = os.Getenv(logLevelName), logLevelName
-	}
-	if f.logLevel == "" {
-		f.logLevel = "info"
-	}
 	if hclog.LevelFromString(f.logLevel) == hclog.NoLevel {
-		return nil, fmt.Errorf("%s is %q: use trace, debug, info, warn, error or off", from, f.logLevel)
+		return nil, fmt.Errorf("-log-level (or $BASH_PLUGIN_LOG_LEVEL) is %q: use trace, debug, info, warn, error or off", f.logLevel)
 	}
 	return f, nil
-}
-
-// logLevelName is the environment variable that stands in for -log-level.
-const logLevelName = "BASH_PLUGIN_LOG_LEVEL"
-
-// globs returns the entries of -drop-env.
-func (f *flags) globs() []string {
-	return strings.FieldsFunc(f.dropEnv, func(r rune) bool { return r == ',' })
 }
 
 func usage() string {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -42,28 +43,16 @@ func isPlain(path string) bool {
 // sweepFolders removes the folders of plugins that were killed together with
 // their guardian.
 func sweepFolders() {
-	dirs := []string{shortTemp}
-	if temp := filepath.Clean(os.TempDir()); temp != shortTemp {
-		dirs = append(dirs, temp)
-	}
-	for _, dir := range dirs {
+	for _, dir := range slices.Compact([]string{shortTemp, filepath.Clean(os.TempDir())}) {
 		entries, _ := os.ReadDir(dir)
 		for _, entry := range entries {
-			if rest, ok := strings.CutPrefix(entry.Name(), folderPrefix); ok {
-				sweepFolder(filepath.Join(dir, entry.Name()), rest)
+			var pid int
+			if _, err := fmt.Sscanf(entry.Name(), folderPrefix+"%d-", &pid); err != nil || unix.Kill(pid, 0) != unix.ESRCH {
+				continue // not such a folder, or its plugin may live
+			}
+			if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > time.Minute {
+				_ = os.RemoveAll(filepath.Join(dir, entry.Name())) // fails if another user owns it
 			}
 		}
-	}
-}
-
-// sweepFolder removes a folder, whose name after the prefix is name, unless its
-// plugin may live.
-func sweepFolder(folder, name string) {
-	var pid int
-	if _, err := fmt.Sscanf(name, "%d-", &pid); err != nil || unix.Kill(pid, 0) != unix.ESRCH {
-		return
-	}
-	if info, err := os.Lstat(folder); err == nil && time.Since(info.ModTime()) > time.Minute {
-		_ = os.RemoveAll(folder) // fails if another user owns it
 	}
 }

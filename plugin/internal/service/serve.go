@@ -106,7 +106,7 @@ func (s *service) open(f *flags, host int) error {
 	s.executor, err = executor.New(executor.Config{
 		Dir:      f.dir,
 		Env:      env,
-		DropEnv:  f.globs(),
+		DropEnv:  f.dropEnv,
 		Confine:  f.confine,
 		Temp:     s.folder,
 		Logs:     f.logs,
