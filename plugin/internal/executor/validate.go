@@ -77,12 +77,8 @@ func validateLimits(l *shared.Limits) error {
 	case l.Ends < 0 || l.Ends > shared.MaxMaxBytes:
 		return invalid("Limits.Ends", "is %d: use 0 to keep the tail, or up to %d bytes of each end", l.Ends, shared.MaxMaxBytes)
 	}
-	if l.MaxBytes == 0 {
-		l.MaxBytes = shared.DefaultMaxBytes
-	}
-	if l.MaxLines == 0 {
-		l.MaxLines = shared.DefaultMaxLines
-	}
+	l.MaxBytes = cmp.Or(l.MaxBytes, shared.DefaultMaxBytes)
+	l.MaxLines = cmp.Or(l.MaxLines, shared.DefaultMaxLines)
 	return nil
 }
 
@@ -122,12 +118,8 @@ func validateKill(req *shared.KillRequest) error {
 	if req.Grace < 0 {
 		return invalid("Grace", "is %v: use 0 for %v, or a positive duration", req.Grace, shared.DefaultGrace)
 	}
-	if req.Signal == 0 {
-		req.Signal = syscall.SIGTERM
-	}
-	if req.Grace == 0 {
-		req.Grace = shared.DefaultGrace
-	}
+	req.Signal = cmp.Or(req.Signal, syscall.SIGTERM)
+	req.Grace = cmp.Or(req.Grace, shared.DefaultGrace)
 	return validateLimits(&req.Limits)
 }
 
