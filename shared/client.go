@@ -77,7 +77,7 @@ func (c *client) Execute(ctx context.Context, req ExecuteRequest) (*Result, erro
 	if !req.Mode.Waits() {
 		answer = 0
 	}
-	result, err := c.ask(ctx, "Plugin.Execute", args.Call, args, bound{answer: answer})
+	result, err := c.call(ctx, "Plugin.Execute", args.Call, args, bound{answer: answer})
 	if err != nil {
 		live.stop()
 		return nil, err
@@ -93,14 +93,14 @@ func (c *client) Execute(ctx context.Context, req ExecuteRequest) (*Result, erro
 // Check implements Bash.
 func (c *client) Check(ctx context.Context, req CheckRequest) (*Result, error) {
 	call := c.next.Add(1)
-	return c.ask(ctx, "Plugin.Check", call, checkArgs{call, req}, bound{answer: req.Wait})
+	return c.call(ctx, "Plugin.Check", call, checkArgs{call, req}, bound{answer: req.Wait})
 }
 
 // Kill implements Bash.
 func (c *client) Kill(ctx context.Context, req KillRequest) (*Result, error) {
 	call := c.next.Add(1)
 	grace := max(0, cmp.Or(req.Grace, DefaultGrace))
-	return c.ask(ctx, "Plugin.Kill", call, killArgs{call, req}, bound{answer: grace, cancel: grace})
+	return c.call(ctx, "Plugin.Kill", call, killArgs{call, req}, bound{answer: grace, cancel: grace})
 }
 
 // close asks the plugin to end all it runs.
@@ -113,15 +113,6 @@ func (c *client) close(ctx context.Context) error {
 type bound struct {
 	answer time.Duration
 	cancel time.Duration // from the end of the context on
-}
-
-// ask makes a call that is answered with a Result.
-func (c *client) ask(ctx context.Context, method string, number uint64, args any, most bound) (*Result, error) {
-	result, err := c.call(ctx, method, number, args, most)
-	if result == nil && err == nil {
-		err = &Error{Code: CodeInternal, Message: "the plugin answered with neither a Result nor an error"}
-	}
-	return result, err
 }
 
 func (c *client) call(ctx context.Context, method string, number uint64, args any, most bound) (*Result, error) {
@@ -140,6 +131,8 @@ func (c *client) call(ctx context.Context, method string, number uint64, args an
 		return nil, callError(failed)
 	case r.Err != nil:
 		return nil, r.Err
+	case r.Result == nil:
+		return nil, &Error{Code: CodeInternal, Message: "the plugin answered with neither a Result nor an error"}
 	}
 	return r.Result, nil
 }
@@ -152,8 +145,7 @@ func (c *client) await(ctx context.Context, done <-chan struct{}, number uint64,
 	if c.held {
 		answer = longest
 	}
-	look := time.NewTimer(answer + lookTime)
-	defer look.Stop()
+	look := time.After(answer + lookTime)
 	over := ctx.Done()
 	var patience <-chan time.Time
 	for looks := 1; ; {
@@ -163,12 +155,10 @@ func (c *client) await(ctx context.Context, done <-chan struct{}, number uint64,
 		case <-over:
 			args := cancelArgs{number, errors.Is(context.Cause(ctx), ErrLetRun)}
 			go func() { _ = c.conn.Call("Plugin.Cancel", args, new(nothing)) }()
-			timer := time.NewTimer(min(most.cancel, longest) + cancelPatience)
-			defer timer.Stop()
-			over, patience = nil, timer.C
+			over, patience = nil, time.After(min(most.cancel, longest)+cancelPatience)
 		case <-patience:
 			return ctx.Err()
-		case <-look.C:
+		case <-look:
 			isStopped := c.stopped != nil && c.stopped()
 			switch {
 			case isStopped && ctx.Err() != nil: // the plugin may go on, for other calls
@@ -177,7 +167,7 @@ func (c *client) await(ctx context.Context, done <-chan struct{}, number uint64,
 				return &Error{Code: CodeCrashed, Message: "the plugin does not answer: it is stopped, or the machine is overloaded"}
 			}
 			looks++
-			look.Reset(lookTime)
+			look = time.After(lookTime)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func Launch(ctx context.Context, cfg LaunchConfig) (*Client, error) {
 
 // reach starts a plugin, or connects to the one that the environment names.
 func (cfg *LaunchConfig) reach(ctx context.Context) (*link, error) {
-	running, err := reattachment()
+	running, err := parseReattach(os.Getenv(ReattachName))
 	switch {
 	case err != nil:
 		return nil, err

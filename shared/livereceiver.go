@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"time"
 
@@ -40,17 +41,12 @@ func receiveLive(broker *plugin.MuxBroker, stdout, stderr io.Writer) *liveReceiv
 
 func newLiveReceiver(stdout, stderr io.Writer) *liveReceiver {
 	l := &liveReceiver{
-		writers: make(map[byte]io.Writer, 2),
+		writers: map[byte]io.Writer{frameStdout: stdout, frameStderr: stderr},
 		arrived: make(chan struct{}),
 		stopped: make(chan struct{}),
 		turn:    make(chan struct{}, 1),
 	}
-	if stdout != nil {
-		l.writers[frameStdout] = stdout
-	}
-	if stderr != nil {
-		l.writers[frameStderr] = stderr
-	}
+	maps.DeleteFunc(l.writers, func(_ byte, w io.Writer) bool { return w == nil })
 	return l
 }
 
@@ -138,12 +134,10 @@ func (l *liveReceiver) wait(ctx context.Context, rest time.Duration) {
 	if l == nil {
 		return
 	}
-	timer := time.NewTimer(rest)
-	defer timer.Stop()
 	select {
 	case <-l.arrived:
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(rest):
 	}
 }
 
@@ -154,11 +148,9 @@ func (l *liveReceiver) stop() {
 		return
 	}
 	close(l.stopped)
-	timer := time.NewTimer(liveRest)
-	defer timer.Stop()
 	select {
 	case l.turn <- struct{}{}:
 		<-l.turn
-	case <-timer.C:
+	case <-time.After(liveRest):
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"os"
 
 	"github.com/hashicorp/go-plugin"
 
@@ -30,9 +29,7 @@ type Reattach struct {
 	Addr     string          `json:"addr"`
 }
 
-// reattachment returns the Reattach in the environment, nil if there is none.
-func reattachment() (*Reattach, error) { return parseReattach(os.Getenv(ReattachName)) }
-
+// parseReattach returns the Reattach in the environment's value, nil if that is empty.
 func parseReattach(value string) (*Reattach, error) {
 	if value == "" {
 		return nil, nil

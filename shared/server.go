@@ -103,9 +103,9 @@ func (s *server) Cancel(args cancelArgs, _ *nothing) error {
 func (s *server) Close(_ nothing, r *reply) error {
 	return s.serve(0, r, func(context.Context) (*Result, error) {
 		if closer, ok := s.impl.(io.Closer); ok {
-			return nil, closer.Close()
+			return new(Result), closer.Close()
 		}
-		return nil, nil
+		return new(Result), nil
 	})
 }
 

@@ -61,10 +61,7 @@ func wireError(err error) *Error {
 // callError explains the error of a call that net/rpc could not complete.
 func callError(err error) error {
 	var remote rpc.ServerError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &remote):
+	if errors.As(err, &remote) {
 		return &Error{Code: CodeInternal, Message: fmt.Sprintf("the plugin does not understand the call: %v", err)}
 	}
 	return crashed(err)

@@ -28,8 +28,7 @@ func (e *Executor) attend(ctx context.Context, j *job.Job, req shared.ExecuteReq
 		e.limit(j, req.Timeout)
 		return e.background(j, req.Limits)
 	}
-	timer := time.NewTimer(req.Timeout)
-	defer timer.Stop()
+	timeout := time.After(req.Timeout)
 	var ripe <-chan time.Time // nil, so never, for other commands and in other modes
 	if req.Mode == shared.ModeAuto && isDevCommand(req.Command) {
 		ripe = time.After(autoDelay)
@@ -50,7 +49,7 @@ func (e *Executor) attend(ctx context.Context, j *job.Job, req shared.ExecuteReq
 			}
 			ripe = time.After(autoLook)
 			continue
-		case <-timer.C:
+		case <-timeout:
 			if req.Mode == shared.ModeDetach {
 				return e.detach(j, req.Limits)
 			}
@@ -123,12 +122,10 @@ func (e *Executor) limit(j *job.Job, timeout time.Duration) {
 		return
 	}
 	e.wg.Go(func() {
-		timer := time.NewTimer(timeout)
-		defer timer.Stop()
 		select {
 		case <-j.Over():
 		case <-e.life.Done():
-		case <-timer.C:
+		case <-time.After(timeout):
 			j.End(shared.CauseTimeout, syscall.SIGTERM, stopGrace)
 		}
 	})
@@ -136,11 +133,9 @@ func (e *Executor) limit(j *job.Job, timeout time.Duration) {
 
 // awaitOver waits for the end of a job that this tool is ending, up to quitWait.
 func awaitOver(ctx context.Context, j *job.Job) {
-	timer := time.NewTimer(quitWait)
-	defer timer.Stop()
 	select {
 	case <-j.Over():
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(quitWait):
 	}
 }
