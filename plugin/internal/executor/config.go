@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,7 +23,7 @@ const (
 type Config struct {
 	Dir     string   // where commands run; "": the working directory
 	Env     []string // environment of commands, without the tool's own settings; nil: this process's
-	DropEnv []string // names or globs left out of Env
+	DropEnv []string // names or valid globs left out of Env
 	Logs    output.LogsConfig
 	Logger  hclog.Logger // nil: none
 
@@ -74,8 +73,8 @@ func pluginsOwn(name string) bool {
 
 func matchesAny(globs []string, name string) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool {
-		match, err := filepath.Match(glob, name)
-		return match && err == nil
+		match, _ := filepath.Match(glob, name)
+		return match
 	})
 }
 
@@ -101,14 +100,4 @@ func override(env, over []string) []string {
 func nameOf(entry string) string {
 	name, _, _ := strings.Cut(entry, "=")
 	return name
-}
-
-// checkGlobs reports a pattern that can never match a variable's name.
-func checkGlobs(globs []string) error {
-	for _, glob := range globs {
-		if _, err := filepath.Match(glob, ""); err != nil || glob == "" || strings.ContainsAny(glob, "= \t\n") {
-			return fmt.Errorf("cannot drop %q: use a variable's name, or a pattern such as *_API_KEY", glob)
-		}
-	}
-	return nil
 }

@@ -37,9 +37,6 @@ var _ shared.Bash = (*Executor)(nil)
 
 // New returns an Executor, which the caller must Close.
 func New(cfg Config) (*Executor, error) {
-	if err := checkGlobs(cfg.DropEnv); err != nil {
-		return nil, err
-	}
 	e := &Executor{table: process.NewTable(cfg.Guardian), log: cfg.Logger, search: make(chan struct{}, 1)}
 	e.life, e.quit = context.WithCancel(context.Background())
 	if e.log == nil {

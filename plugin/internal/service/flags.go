@@ -54,6 +54,11 @@ func flagSet(f *flags) *flag.FlagSet {
 	set.StringVar(&f.dir, "dir", "", "directory where commands run (default the working directory)")
 	set.Func("drop-env", "environment variables that commands do not get: names or globs, separated by commas", func(globs string) error {
 		f.dropEnv = strings.FieldsFunc(globs, func(r rune) bool { return r == ',' })
+		for _, glob := range f.dropEnv {
+			if _, err := filepath.Match(glob, ""); err != nil || strings.ContainsAny(glob, "= \t\n") {
+				return fmt.Errorf("cannot drop %q: use a variable's name, or a pattern such as *_API_KEY", glob)
+			}
+		}
 		return nil
 	})
 	set.Func("confine", "what commands may touch: a shared.Confine in JSON, with absolute paths without symbolic links", func(text string) error {

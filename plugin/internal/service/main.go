@@ -46,4 +46,9 @@ func Main() {
 	}
 }
 
-func exit(err error) { os.Exit(exitCode(err)) }
+func exit(err error) {
+	if err != nil {
+		os.Exit(1)
+	}
+	os.Exit(0)
+}

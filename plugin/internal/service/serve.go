@@ -121,7 +121,7 @@ func (s *service) open(f *flags, host int) error {
 func (s *service) watchHost() {
 	<-s.hostGone
 	s.log.Debug("the host is gone")
-	os.Exit(exitCode(s.end()))
+	exit(s.end())
 }
 
 // watchSignals ends the session at a signal. If SIGHUP was ignored at the start, as
@@ -139,14 +139,7 @@ func (s *service) watchSignals() {
 		sig = <-signals
 	}
 	s.log.Debug("ended by a signal", "signal", sig.String())
-	os.Exit(exitCode(s.end()))
-}
-
-func exitCode(err error) int {
-	if err != nil {
-		return 1
-	}
-	return 0
+	exit(s.end())
 }
 
 // end ends the session. It may be called several times at once: the first call does
