@@ -45,8 +45,8 @@ func (l *Log) Write(p []byte) (int, error) {
 }
 
 func (l *Log) logLocked(line []byte) {
-	if e, ok := parseEntry(line); ok {
-		l.logger.Log(e.level, e.message, e.args...)
+	if level, message, args, ok := parse(line); ok {
+		l.logger.Log(level, message, args...)
 		return
 	}
 	if text := string(line); text != "" {
@@ -62,30 +62,23 @@ func (l *Log) Says() string {
 	return l.says
 }
 
-// entry is a line of hclog's JSON.
-type entry struct {
-	level   hclog.Level
-	message string
-	args    []any
-}
-
-// parseEntry returns false if the line is not in hclog's format.
-func parseEntry(line []byte) (e entry, ok bool) {
+// parse reads a line of hclog's JSON. It returns false if the line is something else.
+func parse(line []byte) (level hclog.Level, message string, args []any, ok bool) {
 	decoder := json.NewDecoder(bytes.NewReader(line))
 	decoder.UseNumber()
 	var fields map[string]any
 	if !json.Valid(line) || decoder.Decode(&fields) != nil {
-		return e, false
+		return hclog.NoLevel, "", nil, false
 	}
-	level, _ := fields["@level"].(string)
-	e.level = hclog.LevelFromString(level)
-	e.message, ok = fields["@message"].(string)
+	name, _ := fields["@level"].(string)
+	level = hclog.LevelFromString(name)
+	message, ok = fields["@message"].(string)
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if !strings.HasPrefix(key, "@") {
-			e.args = append(e.args, key, fields[key])
+			args = append(args, key, fields[key])
 		}
 	}
-	return e, ok && e.level != hclog.NoLevel && e.level != hclog.Off
+	return level, message, args, ok && level != hclog.NoLevel && level != hclog.Off
 }
 
 // Printable returns text as one line, without unprintable characters.
