@@ -38,6 +38,7 @@ var _ shared.Bash = (*Executor)(nil)
 // New returns an Executor, which the caller must Close.
 func New(cfg Config) (*Executor, error) {
 	e := &Executor{table: process.NewTable(cfg.Guardian), log: cfg.Logger, search: make(chan struct{}, 1)}
+	e.jobs.live, e.jobs.jobs = make(map[*job.Job]bool), make(map[int]*job.Job)
 	e.life, e.quit = context.WithCancel(context.Background())
 	if e.log == nil {
 		e.log = hclog.NewNullLogger()
@@ -50,7 +51,6 @@ func New(cfg Config) (*Executor, error) {
 	if e.launcher, err = newLauncher(cfg, start); err != nil {
 		return nil, err
 	}
-	e.jobs.init()
 	e.wg.Go(func() { output.Sweep(cfg.Logs.Dir) })
 	return e, nil
 }

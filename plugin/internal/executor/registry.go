@@ -15,22 +15,16 @@ import (
 // registry holds the commands that run and the jobs that can be asked for. It
 // is safe for concurrent use.
 type registry struct {
-	calls sync.WaitGroup // Executes under way
+	calls    sync.WaitGroup // Executes under way
+	starting sync.WaitGroup // those of them that have a reservation
 
 	mu       sync.Mutex // guards the fields below
-	none     *sync.Cond // signalled when reserved becomes 0
 	closed   bool
 	started  int // commands so far
 	reserved int // commands that are about to start
 	live     map[*job.Job]bool
 	jobs     map[int]*job.Job // by pid
 	finished []*job.Job       // the finished ones of jobs, in the order in which they ended
-}
-
-func (r *registry) init() {
-	r.none = sync.NewCond(&r.mu)
-	r.live = make(map[*job.Job]bool)
-	r.jobs = make(map[int]*job.Job)
 }
 
 // reserve begins an Execute, which must call calls.Done at its end. It reserves room
@@ -45,6 +39,7 @@ func (r *registry) reserve() (int, error) {
 		return 0, fail(shared.CodeStart, "%d commands are running, which is the most allowed: wait for one to end, or kill a job", MaxRunning)
 	}
 	r.calls.Add(1)
+	r.starting.Add(1)
 	r.reserved++
 	r.started++
 	return r.started, nil
@@ -57,9 +52,8 @@ func (r *registry) fill(j *job.Job) {
 	if j != nil {
 		r.live[j] = true
 	}
-	if r.reserved--; r.reserved == 0 {
-		r.none.Broadcast()
-	}
+	r.reserved--
+	r.starting.Done()
 }
 
 // add makes a command a job. It forgets a finished job that had the same pid.
@@ -161,11 +155,11 @@ func (r *registry) all() ([]*job.Job, error) {
 // shut refuses all calls from now on and returns the commands that still run.
 func (r *registry) shut() []*job.Job {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.closed = true
-	for r.reserved > 0 {
-		r.none.Wait()
-	}
+	r.mu.Unlock()
+	r.starting.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var running []*job.Job
 	for j := range r.live {
 		running = append(running, j)
