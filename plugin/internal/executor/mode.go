@@ -97,10 +97,10 @@ func (e *Executor) letRun(j *job.Job, req shared.ExecuteRequest) *shared.Result 
 func (e *Executor) background(j *job.Job, limits shared.Limits) *shared.Result {
 	j.Keep()
 	e.jobs.add(j)
-	if j.Running() {
-		return j.Outline()
+	if r := j.Outline(); r.Status == shared.StatusRunning {
+		return r
 	}
-	return j.Result(limits, job.View{})
+	return j.Result(limits, job.View{}) // its caller may not look again
 }
 
 // finish returns the Result of a command whose bash has ended. The command becomes a
