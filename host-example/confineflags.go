@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"bashplugin/shared"
 )
@@ -23,5 +26,29 @@ func path(implied *bool, paths *[]string) func(string) error {
 		absolute, err := filepath.Abs(value) // begins where this program runs, not at -dir
 		*implied, *paths = true, append(*paths, absolute)
 		return err
+	}
+}
+
+// resourceFlags adds the flags that limit every command.
+func resourceFlags(set *flag.FlagSet, r *shared.Resources) {
+	set.Func("memory", "how much memory a command may have with all that it starts, as in 2GiB (default no limit)", bytesTo(&r.Memory))
+	set.DurationVar(&r.CPU, "cpu", 0, "how much processor time, as in 10m (default no limit)")
+	set.IntVar(&r.Processes, "processes", 0, "how many processes at a time (default no limit)")
+	set.Func("disk", "how large a file a command may write, as in 1GiB (default no limit)", bytesTo(&r.Disk))
+}
+
+// bytesTo returns a function that parses a number of bytes.
+func bytesTo(bytes *int64) func(string) error {
+	return func(text string) error {
+		number, _, _ := strings.Cut(strings.TrimSuffix(text, "iB"), "B")
+		shift := 0
+		if n := len(number) - 1; n > 0 && strings.Contains("KMGT", number[n:]) {
+			number, shift = number[:n], 10*(1+strings.Index("KMGT", number[n:]))
+		}
+		n, err := strconv.ParseInt(number, 10, 64)
+		if *bytes = n << shift; err != nil || n <= 0 || *bytes>>shift != n {
+			return errors.New("use a number of bytes, or of KiB, MiB, GiB or TiB, as in 512MiB")
+		}
+		return nil
 	}
 }

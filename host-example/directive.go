@@ -95,13 +95,17 @@ func (s *shell) jobs(ctx context.Context, _ string) error {
 		fmt.Println("no jobs")
 		return nil
 	}
-	fmt.Printf("%-8s%-19s%-8s%s\n", "PID", "STATUS", "AGE", "COMMAND")
+	fmt.Printf("%-8s%-19s%-8s%-10s%-10s%s\n", "PID", "STATUS", "AGE", "CPU", "MEMORY", "COMMAND")
 	for _, job := range list.Jobs {
 		status := string(job.Status)
 		if n := len(job.Leftover); n > 0 {
 			status += fmt.Sprintf(", %d left", n)
 		}
-		fmt.Printf("%-8d%-19s%-8v%s\n", job.PID, status, time.Since(job.Started).Truncate(time.Second), oneLine(job.Command))
+		memory := "-"
+		if job.Usage.MaxMemory > 0 {
+			memory = fmt.Sprintf("%d MiB", job.Usage.MaxMemory>>20)
+		}
+		fmt.Printf("%-8d%-19s%-8v%-10v%-10s%s\n", job.PID, status, time.Since(job.Started).Truncate(time.Second), job.Usage.CPU.Round(10*time.Millisecond), memory, oneLine(job.Command))
 	}
 	return nil
 }

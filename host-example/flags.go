@@ -52,6 +52,7 @@ func newFlagSet(name string) (*flag.FlagSet, *launchFlags) {
 	set.StringVar(&f.logLevel, "log-level", cmp.Or(os.Getenv("BASH_PLUGIN_LOG_LEVEL"), "off"), "log of host and plugin on stderr: trace, debug, info, warn, error or off")
 	f.Confine = new(shared.Confine)
 	confineFlags(set, f.Confine)
+	resourceFlags(set, &f.Resources)
 	return set, f
 }
 

@@ -89,6 +89,9 @@ func (s *shell) finish(ctx context.Context, r *shared.Result) {
 	if r.Status != shared.StatusCompleted {
 		fmt.Fprintf(os.Stderr, "[%s]\n", outcome(r))
 	}
+	if r.Duration > time.Second {
+		fmt.Fprintf(os.Stderr, "[used %s]\n", r.Usage)
+	}
 	for _, p := range r.Leftover {
 		fmt.Fprintf(os.Stderr, "[left running, as job %d: %d %s]\n", r.PID, p.PID, oneLine(p.Command))
 	}

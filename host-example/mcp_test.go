@@ -125,7 +125,8 @@ func TestMCPOutputSchema(t *testing.T) {
 	for _, answer := range []tool.Answer{
 		{Text: "text", Err: errors.New("other")},
 		{Text: "text", ID: "job_1", Err: shared.ErrNotFound, Result: &shared.Result{PID: 7, Command: "c", Dir: "/d", Status: shared.StatusKilled, Cause: shared.CauseKill,
-			Signal: "SIGTERM", Stdout: output, Stderr: output, Started: time.Now(), Duration: time.Hour, Leftover: process, Ended: process, Matched: true}},
+			Signal: "SIGTERM", Stdout: output, Stderr: output, Started: time.Now(), Duration: time.Hour, Leftover: process, Ended: process, Matched: true,
+			Usage: shared.Usage{MaxMemory: 1, CPU: time.Second, MaxProcesses: 2}, Exceeded: "it did"}},
 		{Text: "text", Result: &shared.Result{Jobs: []shared.Result{{PID: 7, Status: shared.StatusRunning}}}},
 	} {
 		text, err := json.Marshal(structured(answer))

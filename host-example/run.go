@@ -86,6 +86,9 @@ func start(ctx context.Context, client *shared.Client, req shared.ExecuteRequest
 	for _, p := range result.Leftover {
 		fmt.Fprintf(os.Stderr, "[left running by the command, and ended with this program: %d %s]\n", p.PID, oneLine(p.Command))
 	}
+	if result.Exceeded != "" {
+		fmt.Fprintf(os.Stderr, "[killed: %s]\n", result.Exceeded)
+	}
 	if result.Cause == shared.CauseTimeout {
 		fmt.Fprintf(os.Stderr, "[killed at the timeout, after %v]\n", result.Duration.Round(time.Millisecond))
 	}

@@ -70,6 +70,8 @@ type ExecuteRequest struct {
 	Limits  Limits
 	Confine *Confine // what it may touch, in addition to what the session's Confine says; nil: the same as the session
 
+	Resources Resources // what it may use; 0: as the session
+
 	// Stdout and Stderr, if not nil, receive a live copy of the raw bytes as
 	// the command writes them, in order, by one Write at a time: a Write that
 	// blocks holds up the other writer too. With Merge, Stderr gets nothing.
@@ -145,6 +147,12 @@ const (
 	CauseTimeout Cause = "timeout" // the request's Timeout
 	CauseCancel  Cause = "cancel"  // the end of Execute's context
 	CauseClose   Cause = "close"   // the end of the session
+
+	// A limit of its Resources.
+	CauseMemory    Cause = "memory"
+	CauseCPU       Cause = "cpu"
+	CauseProcesses Cause = "processes"
+	CauseDisk      Cause = "disk" // bash, or its last command, was killed by the kernel's SIGXFSZ
 )
 
 // Result is an account of a command. It is a value: nothing changes it later. In JSON
@@ -155,9 +163,10 @@ type Result struct {
 	Dir      string        `json:"dir,omitempty"`
 	Confined string        `json:"confined,omitempty"` // what the command may touch, as in "it may write below /work, $TMPDIR; network: none"; "": it was not confined
 	Status   Status        `json:"status,omitempty"`
-	Cause    Cause         `json:"cause,omitempty"`  // with StatusKilled
-	ExitCode int           `json:"exit_code"`        // 128+n after signal n; -1 while running, or if nothing was started
-	Signal   string        `json:"signal,omitempty"` // the signal that ended bash, as in "SIGKILL"; "" if it exited by itself
+	Cause    Cause         `json:"cause,omitempty"`    // with StatusKilled
+	Exceeded string        `json:"exceeded,omitempty"` // how it exceeded a limit of its Resources, as in "it used 2.1 GiB of memory, 2 GiB allowed"; if Cause is another, those that it left running did
+	ExitCode int           `json:"exit_code"`          // 128+n after signal n; -1 while running, or if nothing was started
+	Signal   string        `json:"signal,omitempty"`   // the signal that ended bash, as in "SIGKILL"; "" if it exited by itself
 	Stdout   Output        `json:"stdout,omitzero"`
 	Stderr   Output        `json:"stderr,omitzero"`
 	Started  time.Time     `json:"started,omitzero"`
@@ -165,7 +174,8 @@ type Result struct {
 	Leftover []Process     `json:"leftover,omitempty"` // the processes that still run after bash ended
 	Ended    []Process     `json:"ended,omitempty"`    // Kill only: the processes that it ended, besides bash
 	Matched  bool          `json:"matched,omitempty"`  // Check only: the output matches WaitFor
-	Jobs     []Result      `json:"jobs,omitempty"`     // AllJobs only, without output; nothing else is set then
+	Usage    Usage         `json:"usage,omitzero"`
+	Jobs     []Result      `json:"jobs,omitempty"` // AllJobs only, without output; nothing else is set then
 }
 
 // Process is a process that a command started.

@@ -28,6 +28,8 @@ type LaunchConfig struct {
 
 	Confine *Confine // what every command may touch, and the most that a request may; nil: everything. Relative paths begin at Dir
 
+	Resources Resources // what each command may use, and the most that a request may allow
+
 	LogDir             string        // where output logs go; "": a private folder of the user below os.TempDir
 	MaxLogBytes        int64         // of one stream's log; 0: 256 MiB
 	MaxSessionLogBytes int64         // of all logs of this Client that are not removed; 0: 2 GiB
@@ -44,7 +46,7 @@ func (cfg *LaunchConfig) complete() error {
 	if err := cfg.completePaths(); err != nil {
 		return err
 	}
-	if err := cfg.checkEnv(); err != nil {
+	if err := cmp.Or(cfg.checkEnv(), cfg.Resources.Validate()); err != nil {
 		return err
 	}
 	switch {
@@ -122,8 +124,10 @@ func (cfg *LaunchConfig) args() []string {
 		level = hclog.Off
 	}
 	confine, _ := json.Marshal(cfg.Confine) // cannot fail
+	resources, _ := json.Marshal(cfg.Resources)
 	return []string{
 		"-confine=" + string(confine),
+		"-resources=" + string(resources),
 		"-dir=" + cfg.Dir,
 		"-drop-env=" + strings.Join(cfg.DropEnv, ","),
 		"-log-level=" + level.String(),

@@ -50,6 +50,9 @@ func (cfg *LaunchConfig) attach(ctx context.Context, r *Reattach) (*link, error)
 	if cfg.Confine.Confines() {
 		return nil, launchError("Confine", nil, "the plugin of %s was started by hand: confine its commands by its flag -confine, and leave Confine out", ReattachName)
 	}
+	if cfg.Resources != (Resources{}) {
+		return nil, launchError("Resources", nil, "the plugin of %s was started by hand: limit its commands by its flag -resources, and leave Resources out", ReattachName)
+	}
 	attempt, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
 	defer cancel()
 	l, err := dial(attempt, r.Network, r.Addr, nil, io.Discard) // its log is on its stderr

@@ -16,11 +16,13 @@ type resultJSON struct {
 	fields
 	ExitCode   *int  `json:"exit_code,omitempty"`
 	DurationMS int64 `json:"duration_ms,omitempty"`
+	CPUMS      int64 `json:"cpu_ms,omitempty"` // of Usage
 }
 
 // MarshalJSON implements json.Marshaler.
 func (r Result) MarshalJSON() ([]byte, error) {
-	out := resultJSON{fields: fields(r), DurationMS: r.Duration.Milliseconds()}
+	out := resultJSON{fields: fields(r), DurationMS: r.Duration.Milliseconds(), CPUMS: r.Usage.CPU.Milliseconds()}
+	out.Usage.CPU = 0 // in CPUMS
 	if r.Status != "" && r.Status != StatusRunning {
 		out.ExitCode = &r.ExitCode
 	}
@@ -38,7 +40,7 @@ func (r *Result) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	*r = Result(in.fields)
-	r.Duration = time.Duration(in.DurationMS) * time.Millisecond
+	r.Duration, r.Usage.CPU = time.Duration(in.DurationMS)*time.Millisecond, time.Duration(in.CPUMS)*time.Millisecond
 	if in.ExitCode != nil {
 		r.ExitCode = *in.ExitCode
 	} else if r.Status == StatusRunning {
@@ -51,6 +53,9 @@ func (r *Result) UnmarshalJSON(text []byte) error {
 // that it runs, as in "failed, exit code 3, 12ms".
 func (r Result) String() string {
 	text := fmt.Sprintf("%s\npid %d: %.100q", r.outcome(), r.PID, r.Command)
+	if r.Exceeded != "" {
+		text = strings.Replace(text, "\n", ": "+r.Exceeded+"\n", 1)
+	}
 	if r.Status == "" { // with AllJobs
 		text = "jobs:"
 	}

@@ -43,6 +43,8 @@ func killed(r *shared.Result, timeout time.Duration) string {
 		return "cancelled and killed"
 	case r.Cause == shared.CauseClose:
 		return "killed: the session was closed"
+	case r.Exceeded != "":
+		return "killed: " + r.Exceeded
 	}
 	return "killed"
 }

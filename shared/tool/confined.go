@@ -15,6 +15,9 @@ var refusals = []string{"permission denied", "operation not permitted", "read-on
 // confinement, as far as its output tells.
 func confined(a Answer) Answer {
 	r := a.Result
+	if r != nil && r.Exceeded != "" && r.Status != shared.StatusKilled {
+		a.Text = endLine(a.Text) + "[What it left running was killed: " + r.Exceeded + ".]"
+	}
 	if r == nil || r.Confined == "" || r.Status != shared.StatusFailed {
 		return a
 	}

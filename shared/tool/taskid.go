@@ -109,6 +109,8 @@ func cancelled(r *shared.Result) string {
 		text = "Command execution timed out and was cancelled."
 	case r.Cause == shared.CauseClose:
 		text = "Command execution was cancelled: the session was closed."
+	case r.Exceeded != "":
+		text = "Command execution was cancelled: " + r.Exceeded + "."
 	}
 	if streams(r) != "" {
 		return text + " Below is the output (on stdout and stderr) before it was cancelled:\n" + strings.TrimSuffix(outputs(r), "\n")

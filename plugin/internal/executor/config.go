@@ -27,8 +27,9 @@ type Config struct {
 	Logs    output.LogsConfig
 	Logger  hclog.Logger // nil: none
 
-	Confine shared.Confine // of every command, resolved
-	Temp    string         // folder for the TMPDIRs of confined commands; "": os.TempDir()
+	Confine   shared.Confine   // of every command, resolved
+	Resources shared.Resources // of every command
+	Temp      string           // folder for the TMPDIRs of confined commands; "": os.TempDir()
 
 	Guardian *process.Guardian                          // nil: none
 	Start    func(process.Spec) (*process.Group, error) // nil: real processes; tests inject failures here

@@ -29,8 +29,10 @@ type launcher struct {
 	start func(process.Spec) (*process.Group, error)
 	bash  atomic.Pointer[string] // found in PATH by the first command
 
-	confine shared.Confine // the session's
-	temp    string         // folder for the TMPDIRs of confined commands, without symbolic links
+	confine   shared.Confine   // the session's
+	resources shared.Resources // the session's
+	cgroups   confine.Cgroups
+	temp      string // folder for the TMPDIRs of confined commands, without symbolic links
 }
 
 func newLauncher(cfg Config, start func(process.Spec) (*process.Group, error)) (*launcher, error) {
@@ -51,7 +53,7 @@ func newLauncher(cfg Config, start func(process.Spec) (*process.Group, error)) (
 		turns: job.NewTurns(runtime.GOMAXPROCS(0)),
 		start: start,
 
-		confine: cfg.Confine, temp: temp,
+		confine: cfg.Confine, resources: cfg.Resources, temp: temp,
 	}, nil
 }
 
@@ -66,8 +68,13 @@ func (l *launcher) launch(req shared.ExecuteRequest, dir string, number int) (*j
 	if err != nil {
 		return nil, err
 	}
+	limits, err := confine.NewLimits(req.Resources, &l.cgroups)
+	if err != nil {
+		return nil, err
+	}
 	policy, err := confine.New(l.confine, req.Confine, dir, bash, l.temp)
 	if err != nil {
+		limits.Remove()
 		return nil, err
 	}
 	defer policy.Close()
@@ -81,7 +88,7 @@ func (l *launcher) launch(req shared.ExecuteRequest, dir string, number int) (*j
 		Dir:   dir,
 		Place: l.dir.way(dir),
 		Env:   override(env, []string{"PWD=" + dir}),
-		Name:  strconv.Itoa(number), Policy: policy,
+		Name:  strconv.Itoa(number), Policy: policy, Limits: limits,
 	}, req)
 	if err != nil {
 		l.bash.Store(nil) // it may have moved

@@ -106,7 +106,12 @@ func (e *Executor) background(j *job.Job, limits shared.Limits) *shared.Result {
 // finish returns the Result of a command whose bash has ended. The command becomes a
 // job if it left processes behind.
 func (e *Executor) finish(j *job.Job, limits shared.Limits) *shared.Result {
-	if !j.HasLeftover() {
+	left := j.HasLeftover()
+	if left && j.Summary().Exceeded != "" {
+		awaitOver(context.Background(), j) // this tool is ending all of it
+		left = j.HasLeftover()
+	}
+	if !left {
 		return j.Result(limits, job.View{})
 	}
 	r := e.detach(j, limits)

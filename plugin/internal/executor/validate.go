@@ -43,6 +43,10 @@ func (e *Executor) validate(req *shared.ExecuteRequest) (string, error) {
 	if err := validateLimits(&req.Limits); err != nil {
 		return "", err
 	}
+	var err error
+	if req.Resources, err = req.Resources.Within(e.launcher.resources); err != nil {
+		return "", err
+	}
 	return e.launcher.dir.resolve(req.Dir)
 }
 

@@ -23,8 +23,9 @@ type Config struct {
 	Dir    string   // absolute, as a Result shows it
 	Place  string   // a path to Dir, which may have been removed
 	Env    []string
-	Name   string         // of the log files, before .stdout.log and .stderr.log
-	Policy confine.Policy // the job removes its TMPDIR
+	Name   string          // of the log files, before .stdout.log and .stderr.log
+	Policy confine.Policy  // the job removes its TMPDIR
+	Limits *confine.Limits // the job removes them
 }
 
 // Job is one command, from its start to the end of the last process that it
@@ -35,6 +36,7 @@ type Job struct {
 	req     shared.ExecuteRequest // without the fields that only the start needs
 	dir     string
 	policy  confine.Policy
+	limits  *confine.Limits
 
 	group          *process.Group
 	stdout, stderr *source // stderr is nil if it is merged into stdout
@@ -43,10 +45,11 @@ type Job struct {
 	ended chan struct{} // closed when bash has ended, its output is read and outcome is set
 	over  chan struct{} // closed when no process of the job lives and all output is read
 
-	mu      sync.Mutex // guards the fields below
-	cause   shared.Cause
-	outcome outcome
-	toldEnd bool // a Result has said that bash has ended
+	mu       sync.Mutex // guards the fields below
+	cause    shared.Cause
+	exceeded string // how a limit was; "": none was
+	outcome  outcome
+	toldEnd  bool // a Result has said that bash has ended
 }
 
 // outcome is how bash ended.
@@ -59,7 +62,7 @@ type outcome struct {
 
 // Start starts a command. The request must be valid.
 func Start(cfg Config, req shared.ExecuteRequest) (*Job, error) {
-	j := &Job{req: req, dir: cfg.Dir, policy: cfg.Policy, ended: make(chan struct{}), over: make(chan struct{})}
+	j := &Job{req: req, dir: cfg.Dir, policy: cfg.Policy, limits: cfg.Limits, ended: make(chan struct{}), over: make(chan struct{})}
 	files, err := j.open(cfg)
 	if err == nil {
 		j.group, err = start(cfg, files, req.Command)
@@ -70,6 +73,7 @@ func Start(cfg Config, req shared.ExecuteRequest) (*Job, error) {
 	if err != nil {
 		j.abandon()
 		j.policy.RemoveTemp()
+		j.limits.Remove()
 		return nil, err
 	}
 	j.PID, j.Started = j.group.PID, j.group.Started
@@ -78,11 +82,21 @@ func Start(cfg Config, req shared.ExecuteRequest) (*Job, error) {
 		go s.run()
 	}
 	go j.follow()
+	if limits := j.limits.Watched; limits != (shared.Resources{}) {
+		j.group.Watch(limits, func(now shared.Usage) bool {
+			cause, how := limits.Exceeded(now)
+			if how != "" {
+				j.blame(cause, how)
+				go j.End(cause, syscall.SIGKILL, 0) // until the job is over
+			}
+			return how == ""
+		})
+	}
 	return j, nil
 }
 
 func start(cfg Config, files []*os.File, command string) (*process.Group, error) {
-	spec := process.Spec{Path: cfg.Bash, Dir: cfg.Place, Env: cfg.Env, Files: files, Restrict: cfg.Policy.Restrict}
+	spec := process.Spec{Path: cfg.Bash, Dir: cfg.Place, Env: cfg.Env, Files: files, Restrict: cfg.Policy.Restrict, Rlimits: cfg.Limits.Rlimits, Cgroup: cfg.Limits.Cgroup}
 	script, err := arguments(&spec, command)
 	if err != nil {
 		return nil, err
@@ -154,7 +168,11 @@ func (j *Job) follow() {
 	} else {
 		j.finish()
 	}
+	cause, how := j.limits.Broken(j.group.Status().Code)
 	j.mu.Lock()
+	if how != "" && j.cause == "" {
+		j.cause, j.exceeded = cause, how
+	}
 	j.outcome = outcome{ended: true, status: j.group.Status(), cause: j.cause, duration: duration}
 	j.mu.Unlock()
 	if !left {
@@ -164,9 +182,11 @@ func (j *Job) follow() {
 	if left {
 		<-j.group.Gone()
 		j.finish()
+		j.blame(j.limits.Broken(0))
 		close(j.over)
 	}
 	j.policy.RemoveTemp()
+	j.limits.Remove()
 }
 
 // drain reads the output that was written so far.
@@ -214,12 +234,24 @@ func (j *Job) Keep() {
 // End ends the job's processes by sig, and after grace by SIGKILL. It returns when
 // none lives and all output is read, or when one could not be ended.
 func (j *Job) End(cause shared.Cause, sig syscall.Signal, grace time.Duration) {
-	j.mu.Lock()
-	if j.cause == "" && j.group.LeaderLives() {
-		j.cause = cause
+	j.blame(cause, "")
+	if sig == syscall.SIGKILL {
+		j.limits.Kill()
 	}
-	j.mu.Unlock()
 	if j.group.End(sig, grace) {
 		<-j.over
+	}
+}
+
+// blame records the first reason why this tool ends the job. It is the cause of bash's end
+// if bash has not ended.
+func (j *Job) blame(cause shared.Cause, exceeded string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.cause == "" && j.exceeded == "" {
+		j.exceeded = exceeded
+	}
+	if j.cause == "" && j.group.LeaderLives() {
+		j.cause = cause
 	}
 }

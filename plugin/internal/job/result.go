@@ -64,7 +64,9 @@ func (j *Job) Summary() *shared.Result {
 	}
 	j.mu.Lock()
 	o := j.outcome
+	r.Exceeded = j.exceeded
 	j.mu.Unlock()
+	r.Usage = j.limits.Usage(j.group.Usage())
 	if !o.ended {
 		return r
 	}

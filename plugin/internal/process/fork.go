@@ -14,7 +14,9 @@ type Spec struct {
 	Env   []string
 	Files []*os.File // stdin, stdout, stderr, and further descriptors from 3 on
 
-	Restrict func() error // called on the thread that forks and ends then: the program inherits what it does to that; nil: nothing
+	Restrict func() error   // called on the thread that forks and ends then: the program inherits what it does to that; nil: nothing
+	Rlimits  map[int]uint64 // Linux only: the most that it and its descendants may set these limits to
+	Cgroup   *os.File       // Linux only: the directory of the cgroup that it starts in; nil: this process's
 }
 
 // fork starts a program that carries a tag, and calls begun with its pid. Only one
@@ -26,12 +28,12 @@ func fork(spec Spec, m tag, begun func(pid int)) (err error) {
 	}
 	start := func() {
 		var pid int
-		tagged(m, func() { pid, err = syscall.ForkExec(spec.Path, spec.Args, attr) })
+		tagged(m, func() { pid, err = spec.exec(attr) })
 		if err == nil {
 			begun(pid)
 		}
 	}
-	if spec.Restrict == nil {
+	if spec.Restrict == nil && len(spec.Rlimits) == 0 {
 		start()
 		return err
 	}
@@ -39,7 +41,10 @@ func fork(spec Spec, m tag, begun func(pid int)) (err error) {
 	go func() {
 		defer close(done)
 		runtime.LockOSThread() // and never unlock it, so that the thread ends with this goroutine
-		if err = spec.Restrict(); err == nil {
+		if spec.Restrict != nil {
+			err = spec.Restrict()
+		}
+		if err == nil {
 			start() // calls begun before the thread ends, because its child looks like an orphan then
 		}
 	}()

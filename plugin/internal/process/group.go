@@ -4,6 +4,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"bashplugin/shared"
 )
 
 // Group is one command and everything that descends from it. It is safe for
@@ -18,6 +20,8 @@ type Group struct {
 	exited   chan struct{} // closed when the leader is reaped: status is set
 	gone     chan struct{} // closed when children becomes 0
 	status   Status        // of the leader
+
+	reaped, seen shared.Usage // what its reaped processes have used, and what Watch has seen; guarded by the table's mu
 }
 
 // Status is how a process ended.
@@ -44,6 +48,14 @@ func (g *Group) Gone() <-chan struct{} { return g.gone }
 
 // Status returns how the leader ended. It may be called once Exited is closed.
 func (g *Group) Status() Status { return g.status }
+
+// Usage returns what the group has used so far. Without Watch it is what the reaped
+// processes have used, and the memory is that of the largest one.
+func (g *Group) Usage() shared.Usage {
+	g.table.mu.Lock()
+	defer g.table.mu.Unlock()
+	return g.reaped.Max(g.seen)
+}
 
 // LeaderLives reports whether the leader has not ended, even if Exited is not
 // closed yet.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,6 +19,9 @@ const (
 	flagExiting = 0x4  // PF_EXITING
 	flagForked  = 0x40 // PF_FORKNOEXEC: forked, and not called exec since
 )
+
+// clockTick is the unit of times in /proc, on every architecture.
+const clockTick = 10 * time.Millisecond
 
 // readProc reads a file of /proc. It is os.ReadFile with half of the system calls:
 // some files are read several times for each command.
@@ -47,7 +51,7 @@ func stat(pid int) (info, error) {
 	// The fields from the third on. They begin after the last parenthesis: the
 	// command name before it may contain anything, even a parenthesis.
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	if len(fields) < 20 {
+	if len(fields) < 22 {
 		return info{}, errors.New("unknown format of /proc/PID/stat")
 	}
 	number := func(i int) uint64 {
@@ -64,6 +68,8 @@ func stat(pid int) (info, error) {
 		dead:   alone && (state == "Z" || state == "X"),
 		ending: alone && flags&flagExiting != 0,
 		forked: flags&flagForked != 0 && (state == "R" || state == "D"),
+		rss:    int64(number(21)) * int64(os.Getpagesize()),
+		cpu:    time.Duration(number(11)+number(12)+number(13)+number(14)) * clockTick,
 	}, nil
 }
 
@@ -149,4 +155,23 @@ func checkProc() error {
 		return errors.New("/proc shows another PID namespace than that of this process: mount its own (unshare --mount-proc)")
 	}
 	return nil
+}
+
+// pss returns the memory of a process, and its part of what several processes share.
+func pss(p info) int64 {
+	text, _ := readProc("%d/smaps_rollup", p.pid)
+	_, rest, _ := bytes.Cut(text, []byte("\nPss:"))
+	fields := bytes.Fields(rest)
+	if len(fields) == 0 { // another user's: the kernel does not tell
+		return p.rss
+	}
+	kib, _ := strconv.ParseInt(string(fields[0]), 10, 64)
+	return kib << 10
+}
+
+// threadsOfAll returns how many threads there are on the machine.
+func threadsOfAll() int {
+	var now unix.Sysinfo_t
+	_ = unix.Sysinfo(&now)
+	return int(now.Procs)
 }

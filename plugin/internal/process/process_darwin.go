@@ -55,6 +55,17 @@ func commandLine(pid int) string {
 	return unix.ByteSliceToString(k.Proc.P_comm[:])
 }
 
+// exec starts the program.
+func (spec Spec) exec(attr *syscall.ProcAttr) (pid int, err error) {
+	return syscall.ForkExec(spec.Path, spec.Args, attr)
+}
+
+const maxrssUnit = 1 // of Rusage.Maxrss
+
+func pss(p info) int64 { return p.rss }
+
+func threadsOfAll() int { return 0 }
+
 // isPassing always returns false: macOS does not tell.
 func isPassing(info) bool { return false }
 

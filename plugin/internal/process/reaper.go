@@ -17,7 +17,7 @@ func (t *Table) reapLeader(g *Group) {
 	defer t.mu.Unlock()
 	t.sweepLocked() // adopts its children; only now may it be reaped
 	t.guardian.ended(g.PID)
-	g.status = wait(g.PID)
+	g.status = t.waitLocked(g, g.PID)
 	delete(t.leaders, g.PID)
 	close(g.exited)
 	t.releaseLeaderLocked(g)
@@ -52,17 +52,23 @@ func (t *Table) reapEndedOrphans() {
 			t.sweepLocked() // adopts its children; only now may it be reaped
 		}
 		t.guardian.ended(pid)
-		wait(pid)
+		t.waitLocked(g, pid)
 		delete(t.orphans, pid)
 		t.releaseLocked(g)
 	}
 }
 
-// wait reaps a child that has ended.
-func wait(pid int) Status {
+// waitLocked reaps a child that has ended, and adds what it has used to its group.
+func (t *Table) waitLocked(g *Group, pid int) Status {
 	var status syscall.WaitStatus
-	if _, err := syscall.Wait4(pid, &status, 0, nil); err != nil {
+	var used, own syscall.Rusage
+	if _, err := syscall.Wait4(pid, &status, 0, &used); err != nil {
 		return Status{Code: -1} // it was reaped elsewhere
+	}
+	g.reaped.CPU += time.Duration(used.Utime.Nano() + used.Stime.Nano())
+	// A leader had this process's memory until its exec, which counts as its own.
+	if _ = syscall.Getrusage(syscall.RUSAGE_SELF, &own); pid != g.PID || used.Maxrss > own.Maxrss/8*9 {
+		g.reaped.MaxMemory = max(g.reaped.MaxMemory, used.Maxrss*maxrssUnit)
 	}
 	if status.Signaled() {
 		return Status{Code: 128 + int(status.Signal()), Signal: status.Signal()}

@@ -14,6 +14,8 @@ func becomeSubreaper() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 // members lists the live processes of a group: its roots and their descendants.
 func (g *Group) members() []info { return below(g.table.roots(g)) }
 
+const maxrssUnit = 1 << 10 // of Rusage.Maxrss
+
 // releaseLeaderLocked is called when a leader is reaped: the other members are
 // orphans, which are counted, or descend from them.
 func (t *Table) releaseLeaderLocked(g *Group) {

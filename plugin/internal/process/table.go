@@ -27,6 +27,7 @@ type Table struct {
 	groups  map[tag]*Group // until none of their processes lives
 	leaders map[int]*Group // by pid, until they are reaped
 	orphans map[int]*Group // by pid, until they are reaped
+	watches []*watch
 }
 
 // NewTable makes this process the parent of all orphans among its descendants, if

@@ -1,6 +1,9 @@
 package process
 
-import "os"
+import (
+	"os"
+	"time"
+)
 
 // info is what the system says about a process.
 type info struct {
@@ -9,6 +12,9 @@ type info struct {
 	dead            bool   // it has ended and waits to be reaped
 	ending          bool   // it is about to be dead; always false on macOS
 	forked          bool   // it runs and has not called exec since its fork; always false on macOS
+
+	rss int64         // its memory in bytes; 0 on macOS
+	cpu time.Duration // the processor time of it and of the children that it has reaped; 0 on macOS
 }
 
 // list reads every process there is.

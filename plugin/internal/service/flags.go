@@ -22,14 +22,15 @@ import (
 
 // flags are the command line. The zero value of each means its default.
 type flags struct {
-	dir      string
-	dropEnv  []string
-	confine  shared.Confine
-	logs     output.LogsConfig
-	logLevel string
-	debug    bool
-	version  bool
-	help     bool
+	dir       string
+	dropEnv   []string
+	confine   shared.Confine
+	resources shared.Resources
+	logs      output.LogsConfig
+	logLevel  string
+	debug     bool
+	version   bool
+	help      bool
 }
 
 const about = `bash-plugin runs shell commands for a host program: the bash tool of an agent.
@@ -61,11 +62,15 @@ func flagSet(f *flags) *flag.FlagSet {
 		}
 		return nil
 	})
-	set.Func("confine", "what commands may touch: a shared.Confine in JSON, with absolute paths without symbolic links", func(text string) error {
-		decoder := json.NewDecoder(strings.NewReader(text))
-		decoder.DisallowUnknownFields() // of a newer host: nothing that it asks for is dropped
-		return errors.Join(decoder.Decode(&f.confine), f.confine.Validate())
-	})
+	fill := func(value interface{ Validate() error }) func(string) error {
+		return func(text string) error {
+			decoder := json.NewDecoder(strings.NewReader(text))
+			decoder.DisallowUnknownFields() // of a newer host: nothing that it asks for is dropped
+			return errors.Join(decoder.Decode(value), value.Validate())
+		}
+	}
+	set.Func("confine", "what commands may touch: a shared.Confine in JSON, with absolute paths without symbolic links", fill(&f.confine))
+	set.Func("resources", "what each command may use: a shared.Resources in JSON", fill(&f.resources))
 	set.StringVar(&f.logs.Dir, "log-dir", "", "folder for the logs of long output (default "+output.DefaultLogDir()+")")
 	set.Int64Var(&f.logs.MaxBytes, "max-log-bytes", 0, fmt.Sprintf("largest log of one stream (default %d)", output.DefaultMaxLogBytes))
 	set.Int64Var(&f.logs.MaxSessionBytes, "max-session-log-bytes", 0, fmt.Sprintf("largest sum of the logs of one session (default %d)", int64(output.DefaultMaxSessionBytes)))

@@ -104,10 +104,10 @@ func (s *service) open(f *flags, host int) error {
 		crash.Close()
 	}
 	s.executor, err = executor.New(executor.Config{
-		Dir:      f.dir,
-		Env:      env,
-		DropEnv:  f.dropEnv,
-		Confine:  f.confine,
+		Dir:     f.dir,
+		Env:     env,
+		DropEnv: f.dropEnv,
+		Confine: f.confine, Resources: f.resources,
 		Temp:     s.folder,
 		Logs:     f.logs,
 		Logger:   s.log,
