@@ -150,7 +150,7 @@ func outputSchema() *jsonschema.Schema {
 	}
 	schema.AdditionalProperties, schema.Required = nil, []string{"text"}
 	schema.Properties["duration_ms"] = &jsonschema.Schema{Type: "integer"}
-	schema.Properties["cpu_ms"] = &jsonschema.Schema{Type: "integer", Description: "processor time"}
+	schema.Properties["usage"].Properties["cpu_ms"] = &jsonschema.Schema{Type: "integer", Description: "processor time"}
 	schema.Properties["text"] = &jsonschema.Schema{Type: "string", Description: "the answer for the model"}
 	schema.Properties["id"] = &jsonschema.Schema{Type: "string", Description: "of the job, as the tools name it"}
 	schema.Properties["error"] = &jsonschema.Schema{Type: "object", Description: "why there is no outcome"}

@@ -151,7 +151,7 @@ func TestReplDetachesAndKills(t *testing.T) {
 	s.detach()
 	pid := s.expectMatch(jobLine)
 	s.send(":jobs")
-	s.expectMatch(regexp.MustCompile(`PID +STATUS +AGE +COMMAND\n` + pid + ` +running +\d+s +echo up; ` + endless + "\n"))
+	s.expectMatch(regexp.MustCompile(`PID +STATUS +AGE +CPU +MEMORY +COMMAND\n` + pid + ` +running +\d+s +\S+ +\S+( MiB)? +echo up; ` + endless + "\n"))
 	s.send(":check " + pid)
 	s.expectMatch(regexp.MustCompile(`\[job ` + pid + `: (running), `))
 	s.send(":kill " + pid)

@@ -72,8 +72,8 @@ func (r Resources) Exceeded(u Usage) (cause Cause, how string) {
 	return "", ""
 }
 
-// Usage is what a command and everything that it started have used so far. In JSON, CPU is
-// cpu_ms of the Result.
+// Usage is what a command and everything that it started have used so far. In the
+// JSON of a Result, CPU is cpu_ms.
 //
 // With a cgroup all of it is exact; memory includes cached files then. Otherwise CPU is
 // exact once the command has ended, of all processes that somebody has waited for. The peaks

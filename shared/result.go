@@ -11,18 +11,22 @@ import (
 // fields are those of a Result, without its methods.
 type fields Result
 
-// resultJSON has no exit code before the end, and the duration in milliseconds.
+// resultJSON has no exit code before the end, and times in milliseconds.
 type resultJSON struct {
 	fields
-	ExitCode   *int  `json:"exit_code,omitempty"`
-	DurationMS int64 `json:"duration_ms,omitempty"`
-	CPUMS      int64 `json:"cpu_ms,omitempty"` // of Usage
+	ExitCode   *int      `json:"exit_code,omitempty"`
+	DurationMS int64     `json:"duration_ms,omitempty"`
+	Usage      usageJSON `json:"usage,omitzero"`
+}
+
+type usageJSON struct {
+	Usage
+	CPUMS int64 `json:"cpu_ms,omitempty"`
 }
 
 // MarshalJSON implements json.Marshaler.
 func (r Result) MarshalJSON() ([]byte, error) {
-	out := resultJSON{fields: fields(r), DurationMS: r.Duration.Milliseconds(), CPUMS: r.Usage.CPU.Milliseconds()}
-	out.Usage.CPU = 0 // in CPUMS
+	out := resultJSON{fields: fields(r), DurationMS: r.Duration.Milliseconds(), Usage: usageJSON{r.Usage, r.Usage.CPU.Milliseconds()}}
 	if r.Status != "" && r.Status != StatusRunning {
 		out.ExitCode = &r.ExitCode
 	}
@@ -40,7 +44,8 @@ func (r *Result) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	*r = Result(in.fields)
-	r.Duration, r.Usage.CPU = time.Duration(in.DurationMS)*time.Millisecond, time.Duration(in.CPUMS)*time.Millisecond
+	r.Duration, r.Usage = time.Duration(in.DurationMS)*time.Millisecond, in.Usage.Usage
+	r.Usage.CPU = time.Duration(in.Usage.CPUMS) * time.Millisecond
 	if in.ExitCode != nil {
 		r.ExitCode = *in.ExitCode
 	} else if r.Status == StatusRunning {

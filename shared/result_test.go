@@ -55,8 +55,10 @@ func TestEveryFieldOfAResultIsInItsJSON(t *testing.T) {
 func TestJSONOfAResultLeavesOutWhatIsEmpty(t *testing.T) {
 	t.Parallel()
 	for want, r := range map[string]Result{
-		`{"pid":7,"status":"running","duration_ms":1500}`:                                       {PID: 7, Status: StatusRunning, ExitCode: -1, Duration: 1500 * time.Millisecond},
-		`{"pid":7,"status":"completed","stdout":{"content":"hi\n"},"exit_code":0}`:              {PID: 7, Status: StatusCompleted, Stdout: Output{Content: "hi\n"}},
+		`{"pid":7,"status":"running","duration_ms":1500}`:                          {PID: 7, Status: StatusRunning, ExitCode: -1, Duration: 1500 * time.Millisecond},
+		`{"pid":7,"status":"completed","stdout":{"content":"hi\n"},"exit_code":0}`: {PID: 7, Status: StatusCompleted, Stdout: Output{Content: "hi\n"}},
+		`{"status":"completed","exit_code":0,"usage":{"max_memory":4096,"max_processes":2,"cpu_ms":20}}`: {
+			Status: StatusCompleted, Usage: Usage{MaxMemory: 4096, CPU: 20 * time.Millisecond, MaxProcesses: 2}},
 		`{"status":"killed","cause":"cancel","exit_code":-1}`:                                   {Status: StatusKilled, Cause: CauseCancel, ExitCode: -1},
 		`{"jobs":[{"pid":9,"status":"failed","started":"1970-01-01T00:00:01Z","exit_code":1}]}`: {Jobs: []Result{{PID: 9, Status: StatusFailed, ExitCode: 1, Started: time.Unix(1, 0).UTC()}}},
 	} {
