@@ -20,7 +20,16 @@ func script(t *testing.T, lines ...string) ran {
 	t.Helper()
 	cmd := program(t, "host-example", "repl")
 	cmd.Stdin = strings.NewReader(strings.Join(lines, "\n"))
-	return finish(t, cmd)
+	r := finish(t, cmd)
+	r.stderr = slow.ReplaceAllString(r.stderr, "")
+	return r
+}
+
+func TestReplSaysWhatALongCommandUsed(t *testing.T) {
+	t.Parallel()
+	cmd := program(t, "host-example", "repl", "-memory", "1GiB")
+	cmd.Stdin = strings.NewReader("sleep 1.1\n")
+	assert.Regexp(t, `^\[used \d+m?s of processor time, [0-9.]+ MiB, processes: 1\]\n$`, finish(t, cmd).stderr)
 }
 
 func TestReplTakesCommandsOfManyLines(t *testing.T) {
