@@ -62,6 +62,8 @@ func (spec Spec) exec(attr *syscall.ProcAttr) (pid int, err error) {
 
 const maxrssUnit = 1 // of Rusage.Maxrss
 
+func ownPeak() int64 { return 0 }
+
 func pss(p info) int64 { return p.rss }
 
 func threadsOfAll() int { return 0 }

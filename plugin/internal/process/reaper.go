@@ -61,14 +61,17 @@ func (t *Table) reapEndedOrphans() {
 // waitLocked reaps a child that has ended, and adds what it has used to its group.
 func (t *Table) waitLocked(g *Group, pid int) Status {
 	var status syscall.WaitStatus
-	var used, own syscall.Rusage
+	var used syscall.Rusage
 	if _, err := syscall.Wait4(pid, &status, 0, &used); err != nil {
 		return Status{Code: -1} // it was reaped elsewhere
 	}
 	g.reaped.CPU += time.Duration(used.Utime.Nano() + used.Stime.Nano())
-	// A leader had this process's memory until its exec, which counts as its own.
-	if _ = syscall.Getrusage(syscall.RUSAGE_SELF, &own); pid != g.PID || used.Maxrss > own.Maxrss/8*9 {
-		g.reaped.MaxMemory = max(g.reaped.MaxMemory, used.Maxrss*maxrssUnit)
+	peak := used.Maxrss * maxrssUnit
+	if pid == g.PID && peak > t.peak/8*9 { // a leader had this process's memory until its exec, which counts as its own
+		t.peak = ownPeak()
+	}
+	if pid != g.PID || peak > t.peak/8*9 {
+		g.reaped.MaxMemory = max(g.reaped.MaxMemory, peak)
 	}
 	if status.Signaled() {
 		return Status{Code: 128 + int(status.Signal()), Signal: status.Signal()}

@@ -1,7 +1,9 @@
 package process
 
 import (
+	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -15,6 +17,15 @@ func becomeSubreaper() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 func (g *Group) members() []info { return below(g.table.roots(g)) }
 
 const maxrssUnit = 1 << 10 // of Rusage.Maxrss
+
+// ownPeak returns the most memory that this program has had. Rusage would also count what
+// the host had as it forked this process.
+func ownPeak() (kib int64) {
+	text, _ := readProc("self/status")
+	_, rest, _ := strings.Cut(string(text), "VmHWM:")
+	_, _ = fmt.Sscan(rest, &kib)
+	return kib << 10
+}
 
 // releaseLeaderLocked is called when a leader is reaped: the other members are
 // orphans, which are counted, or descend from them.

@@ -28,6 +28,7 @@ type Table struct {
 	leaders map[int]*Group // by pid, until they are reaped
 	orphans map[int]*Group // by pid, until they are reaped
 	watches []*watch
+	peak    int64 // the most memory that this process has had, as far as it was needed
 }
 
 // NewTable makes this process the parent of all orphans among its descendants, if
