@@ -114,27 +114,33 @@ func answers(t *testing.T, bash shared.Bash) (stop func()) {
 			}
 		}
 	})
-	return func() {
+	stop = sync.OnceFunc(func() {
 		close(end)
 		wg.Wait()
-	}
+	})
+	t.Cleanup(stop)
+	return stop
 }
 
 // What a command uses within its limits is in its Results, within 20 % of the truth.
-func TestUsageOfATree(t *testing.T) { testUsage(t, 100) }
+func TestUsageOfATree(t *testing.T) { testUsage(t, 100, 100) }
 
-func testUsage(t *testing.T, mib int) {
+// testUsage uses large MiB, and ten times small MiB.
+func testUsage(t *testing.T, large, small int) {
 	limited(t, func(t *testing.T, y *yard) {
 		bash := y.launch(t, nil)
 		for name, c := range map[string]struct {
 			command           string
 			memory, processes float64
 		}{
-			"one process":   {takes(4 * mib), float64(4 * mib << 20), 1},
-			"ten processes": {"for i in {1..10}; do " + takes(mib) + " & done; wait", float64(10 * (mib + 4) << 20), 11},
+			"one process":   {takes(large), float64((large + 8) << 20), 1},
+			"ten processes": {"for i in {1..10}; do " + takes(small) + " & done; wait", float64(10 * (small + 5) << 20), 11},
 			"many small":    {"for i in {1..100}; do sleep 1000 & done; wait", 0, 101},
 		} {
 			t.Run(name, func(t *testing.T) {
+				if c.processes == 11 && small == 0 {
+					t.Skip("only where it is quick")
+				}
 				job := execute(t, bash, shared.ExecuteRequest{Command: c.command, Mode: shared.ModeBackground, Resources: shared.Resources{Memory: 8 << 30}})
 				eventually(t, "the figures of "+name, func() bool {
 					u := check(t, bash, shared.CheckRequest{PID: job.PID}).Usage
@@ -260,7 +266,7 @@ func needsCgroups(t *testing.T) {
 
 func TestCgroupResources(t *testing.T) {
 	needsCgroups(t)
-	testResources(t, 400, true)
+	testResources(t, 160, true)
 	limited(t, func(t *testing.T, y *yard) {
 		bash := y.launch(t, nil)
 		r := execute(t, bash, shared.ExecuteRequest{Command: "for i in {1..20}; do sleep 1 & done; wait", Resources: shared.Resources{Processes: 10}, Timeout: hang, Mode: shared.ModeTerminate})
@@ -268,10 +274,8 @@ func TestCgroupResources(t *testing.T) {
 		assert.Equal(t, 10, r.Usage.MaxProcesses)
 		job := execute(t, bash, shared.ExecuteRequest{Command: bomb, Mode: shared.ModeBackground, Resources: shared.Resources{Processes: 100}})
 		kill(t, bash, job.PID)
-		left, err := filepath.Glob("/sys/fs/cgroup/delegated/bash-plugin-*")
-		require.NoError(t, err)
 		eventually(t, "the end of the cgroups", func() bool {
-			left, _ = filepath.Glob(fmt.Sprintf("/sys/fs/cgroup/delegated/bash-plugin-%d-*", bash.PluginPID()))
+			left, _ := filepath.Glob(fmt.Sprintf("/sys/fs/cgroup/delegated/bash-plugin-%d-*", bash.PluginPID()))
 			return len(left) == 0
 		})
 	})
@@ -279,7 +283,7 @@ func TestCgroupResources(t *testing.T) {
 
 func TestCgroupUsage(t *testing.T) {
 	needsCgroups(t)
-	testUsage(t, 20)
+	testUsage(t, 60, 0)
 }
 
 func TestCgroupsOfAKilledPluginAreRemoved(t *testing.T) {

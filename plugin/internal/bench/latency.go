@@ -30,20 +30,47 @@ func trueLatency(b *bench) (string, bool, error) {
 }
 
 func confinedLatency(b *bench) (string, bool, error) {
-	confined := func(c shared.Confine) func() error {
+	confined := func(c shared.Confine, r shared.Resources) func() error {
 		return func() error {
-			_, err := b.client.Execute(b.ctx, shared.ExecuteRequest{Command: "true", Confine: &c})
+			_, err := b.client.Execute(b.ctx, shared.ExecuteRequest{Command: "true", Confine: &c, Resources: r})
 			return err
 		}
 	}
+	memory := shared.Resources{Memory: 2 << 30}
 	m, err := alternate(b.rounds(1000),
-		confined(shared.Confine{ReadOnly: true, Writable: []string{b.dir}, NoNetwork: true}),
-		confined(shared.Confine{ReadOnly: true, Writable: []string{b.dir}, NoNetwork: true, Private: true}),
+		confined(shared.Confine{ReadOnly: true, Writable: []string{b.dir}, NoNetwork: true}, memory),
+		confined(shared.Confine{ReadOnly: true, Writable: []string{b.dir}, NoNetwork: true, Private: true}, memory),
+		confined(shared.Confine{}, shared.Resources{Disk: 1 << 30}),
 		func() error { return b.execute("true") })
 	if err != nil {
 		return "", false, err
 	}
-	return fmt.Sprintf("+ %s, + %s (of %s)", ms(m[0]-m[2]), ms(m[1]-m[2]), ms(m[2])), m[0]-m[2] <= 500*time.Microsecond, nil
+	return fmt.Sprintf("+ %s, + %s, + %s (of %s)", ms(m[0]-m[3]), ms(m[1]-m[3]), ms(m[2]-m[3]), ms(m[3])), m[0]-m[3] <= 500*time.Microsecond, nil
+}
+
+// pollingCost compares the processor time that the plugin takes while jobs with and
+// without limits run.
+func pollingCost(b *bench) (string, bool, error) {
+	share := func(command string, r shared.Resources) (float64, error) {
+		for range 50 {
+			if _, err := b.client.Execute(b.ctx, shared.ExecuteRequest{Command: command, Mode: shared.ModeBackground, Resources: r}); err != nil {
+				return 0, err
+			}
+		}
+		defer b.client.Kill(b.ctx, shared.KillRequest{PID: shared.AllJobs}) //nolint:errcheck // the next row would fail
+		time.Sleep(time.Second)
+		before, begin := processorTime(b.client.PluginPID()), time.Now()
+		time.Sleep(time.Duration(20*b.scale) * time.Second)
+		return float64(processorTime(b.client.PluginPID())-before) / float64(time.Since(begin)) * 100, nil
+	}
+	var all [4]float64
+	for i, command := range []string{"sleep 1000", "sleep 1000", "sleep 1000 | sleep 1000", "sleep 1000 | sleep 1000"} {
+		var err error
+		if all[i], err = share(command, shared.Resources{Memory: int64(i%2) << 30}); err != nil {
+			return "", false, err
+		}
+	}
+	return fmt.Sprintf("%.2f %%; %.2f %%", all[1]-all[0], all[3]-all[2]), all[1]-all[0] <= 1, nil
 }
 
 func trueThroughput(b *bench) (string, bool, error) {

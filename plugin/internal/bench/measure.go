@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,3 +73,15 @@ func resetPeak(pid int) error {
 }
 
 func mib(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
+
+// processorTime returns what a process has taken so far, summed over its threads.
+func processorTime(pid int) (sum time.Duration) {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	for _, path := range threads {
+		var taken time.Duration
+		text, _ := os.ReadFile(path)
+		_, _ = fmt.Sscan(string(text), &taken)
+		sum += taken
+	}
+	return sum
+}

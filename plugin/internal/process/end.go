@@ -48,7 +48,7 @@ func (g *Group) End(sig syscall.Signal, grace time.Duration) bool {
 			if g.goneWithin(time.Millisecond) {
 				return true
 			}
-			kill(g.table.roots(g), syscall.Getpgrp())
+			kill(g.table.roots(g)[g], syscall.Getpgrp())
 		}
 	}
 	return false

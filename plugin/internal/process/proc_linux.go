@@ -68,20 +68,23 @@ func stat(pid int) (info, error) {
 		dead:   alone && (state == "Z" || state == "X"),
 		ending: alone && flags&flagExiting != 0,
 		forked: flags&flagForked != 0 && (state == "R" || state == "D"),
+		single: alone,
 		rss:    int64(number(21)) * int64(os.Getpagesize()),
 		cpu:    time.Duration(number(11)+number(12)+number(13)+number(14)) * clockTick,
 	}, nil
 }
 
 // pids lists the numbers of all processes.
-func pids() []int {
-	dir, err := os.Open("/proc")
+func pids() []int { return numbers(namesIn("/proc")) }
+
+func namesIn(path string) []string {
+	dir, err := os.Open(path)
 	if err != nil {
 		return nil
 	}
 	defer dir.Close()
 	names, _ := dir.Readdirnames(-1)
-	return numbers(names)
+	return names
 }
 
 // numbers returns the texts that are numbers, parsed.
@@ -97,13 +100,16 @@ func numbers(texts []string) []int {
 
 // family returns a function that lists the children of a process, of all its threads.
 // The number of other processes on the machine does not slow it down.
-func family() func(pid int) []info {
-	return func(pid int) []info {
+func family() func(parent info) []info {
+	return func(parent info) []info {
 		var children []info
-		threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+		threads := []string{strconv.Itoa(parent.pid)}
+		if !parent.single {
+			threads = namesIn(fmt.Sprintf("/proc/%d/task", parent.pid))
+		}
 		for _, thread := range threads {
-			for _, child := range childrenOfThread(pid, thread.Name()) {
-				if p, err := stat(child); err == nil && p.ppid == pid { // otherwise its pid was reused, or it is an orphan now
+			for _, child := range childrenOfThread(parent.pid, thread) {
+				if p, err := stat(child); err == nil && p.ppid == parent.pid { // otherwise its pid was reused, or it is an orphan now
 					children = append(children, p)
 				}
 			}

@@ -37,12 +37,12 @@ func pids() []int {
 }
 
 // family returns a function that lists the children that a process has now.
-func family() func(pid int) []info {
+func family() func(p info) []info {
 	children := make(map[int][]info)
 	for _, p := range list() {
 		children[p.ppid] = append(children[p.ppid], p)
 	}
-	return func(pid int) []info { return children[pid] }
+	return func(p info) []info { return children[p.pid] }
 }
 
 // commandLine returns the name of a process's program: the system does not tell
@@ -87,7 +87,7 @@ func adopted() []int { return nil }
 // descendants of that.
 func (g *Group) members() []info {
 	all := list()
-	leads := len(g.table.roots(g)) > 0
+	leads := len(g.table.roots(g)[g]) > 0
 	if _, taken := all[g.PID]; isClosed(g.gone) || taken && !leads {
 		return nil // the process group is empty, and its number may be or is reused
 	}

@@ -3,6 +3,7 @@ package process
 import (
 	"cmp"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -112,19 +113,19 @@ func (t *Table) adoptLocked(pid int) {
 	}
 }
 
-// roots lists the children of this process that belong to g.
-func (t *Table) roots(g *Group) []info {
+// roots lists the children of this process that belong to each of some groups.
+func (t *Table) roots(of ...*Group) map[*Group][]info {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sweepLocked()
-	var roots []info
+	roots := make(map[*Group][]info)
 	for _, children := range []map[int]*Group{t.leaders, t.orphans} {
-		for pid, owner := range children {
-			if owner != g {
+		for pid, g := range children {
+			if !slices.Contains(of, g) {
 				continue
 			}
 			if p, err := stat(pid); err == nil {
-				roots = append(roots, p)
+				roots[g] = append(roots[g], p)
 			}
 		}
 	}

@@ -14,7 +14,7 @@ import (
 func becomeSubreaper() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 // members lists the live processes of a group: its roots and their descendants.
-func (g *Group) members() []info { return below(g.table.roots(g)) }
+func (g *Group) members() []info { return below(g.table.roots(g)[g]) }
 
 const maxrssUnit = 1 << 10 // of Rusage.Maxrss
 

@@ -27,8 +27,9 @@ type Table struct {
 	groups  map[tag]*Group // until none of their processes lives
 	leaders map[int]*Group // by pid, until they are reaped
 	orphans map[int]*Group // by pid, until they are reaped
-	watches []*watch
 	peak    int64 // the most memory that this process has had, as far as it was needed
+
+	watches watches
 }
 
 // NewTable makes this process the parent of all orphans among its descendants, if

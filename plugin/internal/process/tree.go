@@ -13,8 +13,9 @@ type info struct {
 	ending          bool   // it is about to be dead; always false on macOS
 	forked          bool   // it runs and has not called exec since its fork; always false on macOS
 
-	rss int64         // its memory in bytes; 0 on macOS
-	cpu time.Duration // the processor time of it and of the children that it has reaped; 0 on macOS
+	single bool          // it has one thread; false on macOS
+	rss    int64         // its memory in bytes; 0 on macOS
+	cpu    time.Duration // the processor time of it and of the children that it has reaped; 0 on macOS
 }
 
 // list reads every process there is.
@@ -43,7 +44,7 @@ func below(roots []info) []info {
 		if !p.dead {
 			found = append(found, p)
 		}
-		roots = append(roots, children(p.pid)...)
+		roots = append(roots, children(p)...)
 	}
 	return found
 }

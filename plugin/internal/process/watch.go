@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -14,18 +15,25 @@ import (
 const (
 	// The time between two polls is pollEach for each process far from its limits, which
 	// is a hundred times what it takes to look at one, within these bounds.
-	pollEach, pollLeast, pollMost = 3 * time.Millisecond, 100 * time.Millisecond, time.Second
+	pollEach, pollLeast, pollMost = 6 * time.Millisecond, 100 * time.Millisecond, time.Second
 	// glance is how often the threads on the machine are counted, to notice fork bombs.
 	glance = 20 * time.Millisecond
 )
 
+// watches are the groups that are watched.
+type watches struct {
+	mu   sync.Mutex // guards the fields below; never held for long
+	all  []*watch
+	live bool // watch runs
+}
+
 // watch follows what one group uses.
 type watch struct {
-	group   *Group
-	limits  shared.Resources
-	look    func(shared.Usage) bool
-	stopped atomic.Bool // by brake, since the last poll began
-	over    bool
+	group  *Group
+	limits shared.Resources
+	look   func(shared.Usage) bool
+	braked atomic.Bool // since the last poll began
+	over   atomic.Bool
 
 	rss, pss int64     // its memory when pss was last read: summed over the processes, and with shared memory counted once
 	rest     time.Time // when pss may be read again
@@ -34,48 +42,53 @@ type watch struct {
 // Watch calls look with what the group uses now, at each poll, until the group is gone or
 // look returns false, which kills the group. look must not block.
 func (g *Group) Watch(limits shared.Resources, look func(shared.Usage) bool) {
-	g.table.mu.Lock()
-	defer g.table.mu.Unlock()
-	g.table.watches = append(g.table.watches, &watch{group: g, limits: limits, look: look})
-	if len(g.table.watches) == 1 {
+	w := &g.table.watches
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all = append(w.all, &watch{group: g, limits: limits, look: look}); !w.live {
+		w.live = true
 		go g.table.watch()
 	}
 }
 
-// watch polls the groups that are watched, until there is none. It also notices many new
-// threads, during a poll too: a fork bomb would outrun it.
+// list returns what is watched still, and the lowest limit on processes. If nothing is, the
+// caller of the last list ends.
+func (w *watches) list(last bool) (all []*watch, room int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = slices.DeleteFunc(w.all, func(w *watch) bool { return w.over.Load() || isClosed(w.group.gone) })
+	w.live, room = !last || len(w.all) > 0, math.MaxInt
+	for _, one := range w.all {
+		room = min(room, cmp.Or(one.limits.Processes, room))
+	}
+	return slices.Clone(w.all), room
+}
+
+// watch polls the groups that are watched, until there is none. During a poll too it
+// notices many new threads: a fork bomb would outrun the poll.
 func (t *Table) watch() {
 	for {
-		threads, room := threadsOfAll(), math.MaxInt
-		t.mu.Lock()
-		t.watches = slices.DeleteFunc(t.watches, func(w *watch) bool { return w.over || isClosed(w.group.gone) })
-		watches := slices.Clone(t.watches)
-		t.mu.Unlock()
-		if len(watches) == 0 || isClosed(t.quit) {
+		threads := threadsOfAll()
+		all, _ := t.watches.list(true)
+		if len(all) == 0 {
 			return
 		}
 		polled := make(chan time.Duration, 1)
-		go func() {
-			looks := 0
-			for _, w := range watches {
-				looks += w.poll()
-			}
-			polled <- min(max(pollLeast, time.Duration(looks)*pollEach), pollMost)
-		}()
-		for _, w := range watches {
-			room = min(room, cmp.Or(w.limits.Processes, room))
-		}
+		go func() { polled <- t.poll(all) }()
 		pause := time.Duration(-1) // until polled
-		for left := glance; pause < 0 || left < pause; left += glance {
+		for waited := time.Duration(0); pause < 0 || waited < pause; waited += glance {
 			select {
 			case pause = <-polled:
-				left = 0
+				waited = 0
 			case <-time.After(glance):
+			case <-t.quit:
+				return
 			}
+			now, room := t.watches.list(false)
 			if threadsOfAll()-threads <= room {
 				continue
 			}
-			for _, w := range watches {
+			for _, w := range now {
 				w.brake()
 			}
 			if pause < 0 {
@@ -86,6 +99,26 @@ func (t *Table) watch() {
 	}
 }
 
+// poll looks at all groups once, and returns when the next look is due.
+func (t *Table) poll(all []*watch) time.Duration {
+	var groups []*Group
+	used := make(map[*watch]shared.Usage)
+	t.mu.Lock()
+	for _, w := range all { // first, and then parents before children: no time counts twice that is reaped meanwhile
+		groups, used[w] = append(groups, w.group), shared.Usage{CPU: w.group.reaped.CPU}
+	}
+	t.mu.Unlock()
+	looks, roots := 0, t.roots(groups...)
+	for _, w := range all {
+		stopped := w.braked.Swap(false)
+		if stopped {
+			roots[w.group] = t.roots(w.group)[w.group]
+		}
+		looks += w.poll(used[w], below(roots[w.group]), stopped)
+	}
+	return min(max(pollLeast, time.Duration(looks)*pollEach), pollMost)
+}
+
 // brake stops the command's process group until the next poll has counted it.
 func (w *watch) brake() {
 	has := func(pid int) bool { // then the number of the group was not reused
@@ -94,17 +127,12 @@ func (w *watch) brake() {
 	}
 	if w.limits.Processes > 0 && (w.group.LeaderLives() || slices.ContainsFunc(adopted(), has)) {
 		_ = syscall.Kill(-w.group.PID, syscall.SIGSTOP)
-		w.stopped.Store(true)
+		w.braked.Store(true)
 	}
 }
 
-// poll looks at the group. It returns at how many processes, 0 if they are near a limit.
-func (w *watch) poll() int {
-	stopped, t := w.stopped.Swap(false), w.group.table
-	t.mu.Lock()
-	now := shared.Usage{CPU: w.group.reaped.CPU} // first, and then parents before children: nothing counts twice that is reaped meanwhile
-	t.mu.Unlock()
-	members := w.group.members()
+// poll looks at the group's members. It returns how many they are, 0 if near a limit.
+func (w *watch) poll(now shared.Usage, members []info, stopped bool) int {
 	for _, p := range members {
 		now.CPU += p.cpu
 		now.MaxMemory += p.rss
@@ -112,10 +140,11 @@ func (w *watch) poll() int {
 	if now.MaxProcesses = len(members); now.MaxProcesses > 1 {
 		now.MaxMemory = w.unshared(members, now.MaxMemory)
 	}
-	t.mu.Lock()
+	w.group.table.mu.Lock()
 	w.group.seen = w.group.seen.Max(now)
-	t.mu.Unlock()
-	if w.over = !w.look(now); w.over {
+	w.group.table.mu.Unlock()
+	if !w.look(now) {
+		w.over.Store(true)
 		sendGroups(members, syscall.Getpgrp(), syscall.SIGKILL)
 	} else if stopped {
 		sendGroups(members, syscall.Getpgrp(), syscall.SIGCONT)
