@@ -27,7 +27,7 @@ type Table struct {
 	groups  map[tag]*Group // until none of their processes lives
 	leaders map[int]*Group // by pid, until they are reaped
 	orphans map[int]*Group // by pid, until they are reaped
-	peak    int64 // the most memory that this process has had, as far as it was needed
+	peak    int64          // the most memory that this process has had, as far as it was needed
 
 	watches watches
 }
