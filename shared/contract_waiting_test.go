@@ -107,12 +107,19 @@ func TestKillSaysWhatItEnded(t *testing.T) {
 	bash := launch(t)
 	left := run(t, bash, "sleep 1001 & sleep 1002 & echo hi")
 	require.Len(t, left.Leftover, 2)
+	eventually(t, "their programs", func() bool {
+		left = check(t, bash, shared.CheckRequest{PID: left.PID})
+		return left.Leftover[0].Command == "sleep 1001" && left.Leftover[1].Command == "sleep 1002"
+	})
 	assert.Equal(t, left.Leftover, kill(t, bash, left.PID).Ended)
 	running := background(t, bash, "sleep 1003 & echo up; wait")
 	awaitText(t, bash, running.PID, "up")
 	require.Len(t, kill(t, bash, running.PID).Ended, 1)
 	assert.Empty(t, kill(t, bash, background(t, bash, "exec "+forever).PID).Ended, "bash is not listed")
-	run(t, bash, "sleep 1004 &")
+	last := run(t, bash, "sleep 1004 &")
+	eventually(t, "its program", func() bool {
+		return check(t, bash, shared.CheckRequest{PID: last.PID}).Leftover[0].Command == "sleep 1004"
+	})
 	all := kill(t, bash, shared.AllJobs).Jobs
 	require.Len(t, all, 1)
 	assert.Equal(t, "sleep 1004", all[0].Ended[0].Command)
