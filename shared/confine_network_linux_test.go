@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -196,7 +197,8 @@ func TestConfinedCommandsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	needsConfine(t)
 	temp := t.TempDir()
-	bash := launchWith(t, shared.LaunchConfig{Env: []string{"TMPDIR=" + temp}, Confine: &shared.Confine{ReadOnly: true, Private: true, NoNetwork: true}})
+	bash := launchWith(t, shared.LaunchConfig{Env: []string{"TMPDIR=" + temp}, Confine: &shared.Confine{ReadOnly: true, Private: true, NoNetwork: true},
+		Resources: shared.Resources{Memory: 4 << 30, CPU: time.Hour, Processes: 1000, Disk: 1 << 30}})
 	commands := func(each int) {
 		var wg sync.WaitGroup
 		for range 8 {

@@ -42,3 +42,20 @@ func TestARefusalOfAConfinementIsTold(t *testing.T) {
 		}
 	}
 }
+
+func TestAModelLearnsWhichLimitWasExceeded(t *testing.T) {
+	t.Parallel()
+	const exceeded = "it used 2.1 GiB of memory, 2 GiB allowed"
+	for _, result := range []shared.Result{
+		{PID: 7, Status: shared.StatusKilled, Cause: shared.CauseMemory, Exceeded: exceeded, ExitCode: 137, Signal: "SIGKILL"},
+		{PID: 7, Status: shared.StatusCompleted, Exceeded: exceeded},
+	} {
+		for _, dialect := range tool.Dialects() {
+			tools, err := tool.New(dialect, always(&result), tool.Options{})
+			require.NoError(t, err)
+			answer := tools.Call(t.Context(), tool.Call{Name: tools.Definitions()[0].Name, Arguments: json.RawMessage(`{"command":"x"}`)})
+			assert.Contains(t, answer.Text, exceeded, dialect)
+			assert.NoError(t, tools.Close())
+		}
+	}
+}

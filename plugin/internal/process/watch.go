@@ -156,14 +156,13 @@ func (w *watch) poll(now shared.Usage, members []info, stopped bool) int {
 }
 
 // unshared returns how much memory the members have, where shared memory, which rss counts
-// for each, counts once. To read that takes as long as the memory is large. So it does if
-// they may be past the limit or have a tenth more than the last time, and takes what has
-// come in between for not shared.
+// for each, counts once. To read that takes as long as the memory is large. So it does
+// that if they may be past the limit, or at times if they have a tenth more than before.
 func (w *watch) unshared(members []info, rss int64) int64 {
 	memory := min(rss, w.pss+max(0, rss-w.rss))
 	isPast := func(memory int64) bool { return w.limits.Memory > 0 && memory > w.limits.Memory }
 	if !isPast(memory) && (rss <= w.rss+w.rss/10 && !isPast(rss) || time.Now().Before(w.rest)) {
-		return memory
+		return min(memory, w.pss+w.pss/10) // most of what has come may be shared
 	}
 	begin := time.Now()
 	w.rss, w.pss = rss, 0
