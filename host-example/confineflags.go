@@ -42,8 +42,11 @@ func bytesTo(bytes *int64) func(string) error {
 	return func(text string) error {
 		number, _, _ := strings.Cut(strings.TrimSuffix(text, "iB"), "B")
 		shift := 0
-		if n := len(number) - 1; n > 0 && strings.Contains("KMGT", number[n:]) {
-			number, shift = number[:n], 10*(1+strings.Index("KMGT", number[n:]))
+		for i, unit := range []string{"K", "M", "G", "T"} {
+			if rest, ok := strings.CutSuffix(number, unit); ok {
+				number, shift = rest, 10*(i+1)
+				break
+			}
 		}
 		n, err := strconv.ParseInt(number, 10, 64)
 		if *bytes = n << shift; err != nil || n <= 0 || *bytes>>shift != n {

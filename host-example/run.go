@@ -83,15 +83,7 @@ func start(ctx context.Context, client *shared.Client, req shared.ExecuteRequest
 		stdout.complete(result.Stdout)
 		stderr.complete(result.Stderr)
 	}
-	for _, p := range result.Leftover {
-		fmt.Fprintf(os.Stderr, "[left running by the command, and ended with this program: %d %s]\n", p.PID, oneLine(p.Command))
-	}
-	if result.Exceeded != "" {
-		fmt.Fprintf(os.Stderr, "[killed: %s]\n", result.Exceeded)
-	}
-	if result.Cause == shared.CauseTimeout {
-		fmt.Fprintf(os.Stderr, "[killed at the timeout, after %v]\n", result.Duration.Round(time.Millisecond))
-	}
+	sayEnd(result)
 	if !asJSON && !detached && result.Stdout.LiveSkipped+result.Stderr.LiveSkipped == 0 { // no message has named the logs
 		_ = os.Remove(result.Stdout.Path)
 		_ = os.Remove(result.Stderr.Path)
@@ -102,6 +94,19 @@ func start(ctx context.Context, client *shared.Client, req shared.ExecuteRequest
 		}
 	}
 	return max(result.ExitCode, 0), nil
+}
+
+// sayEnd says why the command was killed, and what it left running.
+func sayEnd(r *shared.Result) {
+	for _, p := range r.Leftover {
+		fmt.Fprintf(os.Stderr, "[left running by the command, and ended with this program: %d %s]\n", p.PID, oneLine(p.Command))
+	}
+	if r.Exceeded != "" {
+		fmt.Fprintf(os.Stderr, "[killed: %s]\n", r.Exceeded)
+	}
+	if r.Cause == shared.CauseTimeout {
+		fmt.Fprintf(os.Stderr, "[killed at the timeout, after %v]\n", r.Duration.Round(time.Millisecond))
+	}
 }
 
 // follow waits for the end of a job's bash. A signal kills the job.
