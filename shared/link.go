@@ -90,18 +90,18 @@ func (l *link) lost(err error) error {
 	return &Error{Code: CodeCrashed, Message: text}
 }
 
-// Bounds of Close: less than 5 s in all.
+// Bounds of Close.
 const (
 	closePatience = 2 * time.Second         // for the plugin to end its commands
 	quitPatience  = 1 * time.Second         // for the plugin to end by itself after that
-	killPatience  = 1500 * time.Millisecond // for the guardian to end what a killed plugin left
+	endPatience   = 4800 * time.Millisecond // in all, until the guardian has ended what the plugin left
 )
 
 // end ends the commands, the plugin and the connection, by request at first and then
 // by SIGKILL. If it returns nil, nothing is left.
 func (l *link) end() error {
-	answered, err := l.endCommands()
 	begin := time.Now()
+	answered, err := l.endCommands()
 	if answered {
 		late := time.AfterFunc(quitPatience, l.kill)
 		defer late.Stop()
@@ -110,7 +110,7 @@ func (l *link) end() error {
 	} else {
 		l.kill()
 	}
-	if l.instance != nil && !l.instance.AwaitEnd(quitPatience+killPatience-time.Since(begin)) {
+	if l.instance != nil && !l.instance.AwaitEnd(endPatience-time.Since(begin)) {
 		return &Error{Code: CodeInternal, Message: fmt.Sprintf("the plugin (pid %d) or one of its commands could not be ended in time", l.pid)}
 	}
 	return err
