@@ -40,10 +40,9 @@ func resourceFlags(set *flag.FlagSet, r *shared.Resources) {
 // bytesTo returns a function that parses a number of bytes.
 func bytesTo(bytes *int64) func(string) error {
 	return func(text string) error {
-		number, _, _ := strings.Cut(strings.TrimSuffix(text, "iB"), "B")
-		shift := 0
+		number, shift := strings.TrimSuffix(text, "iB"), 0
 		for i, unit := range []string{"K", "M", "G", "T"} {
-			if rest, ok := strings.CutSuffix(number, unit); ok {
+			if rest, has := strings.CutSuffix(number, unit); has {
 				number, shift = rest, 10*(i+1)
 				break
 			}

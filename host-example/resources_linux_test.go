@@ -21,7 +21,7 @@ func TestResourceFlags(t *testing.T) {
 		require.NoError(t, set.Set("disk", text))
 		assert.Equal(t, want, launch.Resources.Disk)
 	}
-	for _, text := range []string{"", "0", "-1", "1.5GiB", "GiB", "1 GiB", "9999999999G", "99999999999999999999"} {
+	for _, text := range []string{"", "0", "-1", "1.5GiB", "GiB", "1 GiB", "5X", "1MM", "1KG", "1kib", "9999999999G", "99999999999999999999"} {
 		var set flag.FlagSet
 		resourceFlags(&set, new(shared.Resources))
 		assert.ErrorContains(t, set.Set("memory", text), "as in 512MiB", text)

@@ -8,7 +8,7 @@
 //	internal/executor    the contract on jobs: validate, run, check, kill, registry
 //	internal/job         one command: processes, output, live copy, outcome
 //	internal/process     start, signal, descendants, guardian
-//	internal/confine     what a command may touch: Landlock, seccomp
+//	internal/confine     what a command may touch and use: Landlock, seccomp, cgroups
 //	internal/output      tail, log, snapshots, truncation
 //	internal/sanitize    terminal output to text, a stream
 //	internal/bench       the benchmark behind PROMISES.md

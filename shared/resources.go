@@ -13,11 +13,12 @@ import (
 //
 // Where Linux lets this user make cgroups (version 2) with the controllers memory and
 // pids, each limited command has one: the kernel keeps Memory, and past Processes a fork
-// fails. Elsewhere somebody looks at the tree every 100 ms, or every second if there is much
-// to look at, and a command may be past its limits for that long. Memory is then that of
-// processes (Pss), without files in /dev/shm and what is swapped out; as a backstop no
-// process may map more than twice Memory and 4 GiB of its own, which AddressSanitizer
-// does. If many processes start at once, the command may be stopped until they are counted.
+// fails. Elsewhere the plugin looks at the tree every 100 ms, at many processes once a second:
+// a command may be past its limits for that long. Memory is then that of processes (Pss),
+// without files in /dev/shm and what is swapped out; as a backstop no process may map more
+// than twice Memory and 4 GiB of its own, which keeps AddressSanitizer from starting. If
+// many processes start at once, a command with Processes may be stopped until they are
+// counted.
 //
 // CPU is always looked at. Children whose parents ignore SIGCHLD are left out of it.
 //

@@ -1,4 +1,5 @@
-// Package confine keeps a command within a shared.Confine.
+// Package confine keeps a command within a shared.Confine and, by Limits, within its
+// shared.Resources.
 //
 // Landlock keeps the files, the signals and the abstract sockets, a seccomp filter
 // the network. New prepares a Policy, on any thread. Its Restrict restricts the thread

@@ -51,6 +51,14 @@
 // restricts bash goes into Spec.Restrict: it runs on a thread of its own, which forks
 // and then ends, so that only the child is restricted.
 //
+// # Limits
+//
+// What limits each process (Spec.Rlimits) is set on the program by ptrace before it runs.
+// What the group uses together is polled (Group.Watch), for all watched groups by one
+// goroutine. A poll takes long while a fork bomb has the processors. So the goroutine also
+// counts the machine's threads, which takes one system call; if they grow by more than a
+// limit, it stops the process groups of watched leaders until the poll has counted them.
+//
 // # macOS
 //
 // There are no tags and no subreaper. A Group is a process group and its

@@ -69,18 +69,22 @@ func (w *watches) list(last bool) (all []*watch, room int) {
 func (t *Table) watch() {
 	for {
 		threads := threadsOfAll()
-		all, _ := t.watches.list(true)
+		all, room := t.watches.list(true)
 		if len(all) == 0 {
 			return
+		}
+		step := pollLeast
+		if room < math.MaxInt {
+			step = glance
 		}
 		polled := make(chan time.Duration, 1)
 		go func() { polled <- t.poll(all) }()
 		pause := time.Duration(-1) // until polled
-		for waited := time.Duration(0); pause < 0 || waited < pause; waited += glance {
+		for waited := time.Duration(0); pause < 0 || waited < pause; waited += step {
 			select {
 			case pause = <-polled:
-				waited = 0
-			case <-time.After(glance):
+				waited = -step // the waiting begins
+			case <-time.After(step):
 			case <-t.quit:
 				return
 			}
