@@ -6,4 +6,4 @@ package main
 var buildFlags = []string{"-race"}
 
 // parallel is how many tests run at a time: the race detector keeps programs busy.
-const parallel = "4"
+const parallel = "6"

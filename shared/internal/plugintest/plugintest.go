@@ -27,7 +27,7 @@ func Race() bool {
 // processes. With the race detector these are busy for longer.
 func Parallel() string {
 	if Race() {
-		return "4"
+		return "6"
 	}
 	return "8"
 }
