@@ -177,7 +177,7 @@ func TestReplWaitsForOutput(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
 	s := startRepl(t)
-	s.send("echo first; " + g.wait() + "; echo listening on :80; " + endless + "; true")
+	s.send("echo first; " + g.wait() + "; " + endless + " & echo listening on :80; wait")
 	s.expect("first\n")
 	s.detach()
 	pid := s.expectMatch(jobLine)
