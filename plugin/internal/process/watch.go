@@ -15,7 +15,7 @@ import (
 const (
 	// The time between two polls is pollEach for each process far from its limits, which
 	// is a hundred times what it takes to look at one, within these bounds.
-	pollEach, pollLeast, pollMost = 6 * time.Millisecond, 100 * time.Millisecond, time.Second
+	pollEach, pollLeast, pollMost = 7 * time.Millisecond, 100 * time.Millisecond, time.Second
 	// glance is how often the threads on the machine are counted, to notice fork bombs.
 	glance = 20 * time.Millisecond
 )
