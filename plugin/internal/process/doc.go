@@ -11,7 +11,7 @@
 //	  │         │    └─ orphan
 //	  │         └─ strays: orphans without the tag of a group
 //	  │
-//	  └─ "+PID START", "-PID", end of file ──► Guardian, a second process
+//	  └─ "+PID START", "-PID", "gone", end of file ──► Guardian, a second process
 //
 // # Who belongs to whom
 //
@@ -41,9 +41,9 @@
 //
 // # The guardian
 //
-// The Guardian waits until the plugin is gone, for whatever reason. Then it kills the
-// processes that carry a tag of the plugin, those that the plugin reported, and all
-// their descendants. It also ends a plugin that outlives its host.
+// The Guardian waits until the plugin is gone, for whatever reason. Unless the plugin has
+// said that it has ended them all, the Guardian then kills the processes that carry a tag
+// of the plugin, those that the plugin reported, and all their descendants. It also ends a plugin that outlives its host.
 //
 // # Before bash is executed
 //

@@ -33,9 +33,11 @@ func RunGuardian(keep func(logs string, plugin int, crash []byte), sweep func(lo
 		return err
 	}
 	go o.watchHost()
-	children := readChildren(lines) // returns when the plugin has ended
-	h := hunt{&o, children, map[pluginID]bool{o.ID: true}, time.Now().Add(huntPatience)}
-	h.endAll()
+	children, gone := readChildren(lines) // returns when the plugin has ended
+	if !gone {
+		h := hunt{&o, children, map[pluginID]bool{o.ID: true}, time.Now().Add(huntPatience)}
+		h.endAll()
+	}
 	if crash, _ := os.ReadFile(o.Crash); len(crash) > 0 && !o.Sweep {
 		keep(o.Logs, o.Plugin, crash)
 	}
@@ -67,10 +69,12 @@ func (o *orders) watchHost() {
 }
 
 // readChildren reads the plugin's lines until the plugin ends. It returns the start of
-// each child that the plugin had then, by pid.
-func readChildren(lines *bufio.Scanner) map[int]uint64 {
-	children := make(map[int]uint64)
+// each child that the plugin had then, by pid, and whether the plugin has ended all of its
+// processes.
+func readChildren(lines *bufio.Scanner) (children map[int]uint64, gone bool) {
+	children = make(map[int]uint64)
 	for lines.Scan() {
+		gone = lines.Text() == allGone
 		var sign rune
 		var pid int
 		var start uint64
@@ -81,7 +85,7 @@ func readChildren(lines *bufio.Scanner) map[int]uint64 {
 			delete(children, pid)
 		}
 	}
-	return children
+	return children, gone
 }
 
 // hunt finds and kills every process that a plugin started.

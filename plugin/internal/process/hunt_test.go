@@ -2,10 +2,16 @@ package process
 
 import (
 	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A plugin that is killed cannot tell which of its children are reaped after it:
@@ -45,6 +51,42 @@ func TestDroppedLines(t *testing.T) {
 		"-7 100\n-8 100\n":         {},
 		"+7 100\n+8 1":             {7: 100, 8: 1},
 	} {
-		assert.Equal(t, want, readChildren(bufio.NewScanner(strings.NewReader(text))), "%q", text)
+		children, gone := readChildren(bufio.NewScanner(strings.NewReader(text)))
+		assert.Equal(t, want, children, "%q", text)
+		assert.False(t, gone)
+	}
+}
+
+// The guardian kills what the plugin reported, unless the plugin's last word was that
+// nothing is left.
+func TestGuardianTrustsThePluginsLastWord(t *testing.T) {
+	for last, survives := range map[string]bool{"": false, "gone\n": true, "gone\n-1\n": false} {
+		t.Run(strings.TrimSpace(last), func(t *testing.T) {
+			t.Parallel()
+			child := exec.Command("sleep", "1000")
+			child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			require.NoError(t, child.Start())
+			ended := make(chan error, 1)
+			go func() { ended <- child.Wait() }()
+			at, err := stat(child.Process.Pid)
+			require.NoError(t, err)
+
+			program, err := os.Executable()
+			require.NoError(t, err)
+			text, err := json.Marshal(orders{Plugin: os.Getpid(), Group: syscall.Getpgrp(), ID: newPluginID()})
+			require.NoError(t, err)
+			here, there, err := os.Pipe()
+			require.NoError(t, err)
+			guardian := exec.Cmd{Path: program, Args: []string{GuardianName}, ExtraFiles: []*os.File{here}}
+			require.NoError(t, guardian.Start())
+			here.Close()
+			_, err = fmt.Fprintf(there, "%s\n+%d %d\n%s", text, at.pid, at.start, last)
+			require.NoError(t, err)
+			require.NoError(t, there.Close())
+			require.NoError(t, guardian.Wait())
+			assert.Equal(t, survives, still(at))
+			_ = child.Process.Kill()
+			<-ended
+		})
 	}
 }

@@ -100,5 +100,8 @@ func (t *Table) Close() bool {
 	gone := t.strays.End(syscall.SIGKILL, 0)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return gone && len(t.groups) == 0
+	if gone = gone && len(t.groups) == 0; gone {
+		t.guardian.gone()
+	}
+	return gone
 }
