@@ -137,20 +137,26 @@ func (y *yard) launch(t *testing.T, confine *shared.Confine) *shared.Client {
 	return launchWith(t, shared.LaunchConfig{Path: self, Dir: y.inside, Env: append(y.env, "OUT="+y.outside, "IN="+y.inside), LogDir: filepath.Join(y.root, "tmp", "logs"), Confine: confine})
 }
 
-// asEachUser runs a test as root and as an ordinary user, as far as this one may.
+// asEachUser is eachUser for a test of confinement, for both users at the same time.
 func asEachUser(t *testing.T, test func(t *testing.T, y *yard)) {
 	t.Helper()
 	needsConfine(t)
+	eachUser(t, func(t *testing.T, y *yard) {
+		t.Parallel()
+		test(t, y)
+	})
+}
+
+// eachUser runs a test as root and as an ordinary user, as far as this one may.
+func eachUser(t *testing.T, test func(t *testing.T, y *yard)) {
+	t.Helper()
 	users := map[string]int{"as this user": os.Getuid()}
 	if os.Getuid() == 0 {
 		require.NoError(t, os.Chmod(filepath.Dir(pluginPath), 0o755))
 		users = map[string]int{"as root": 0, "as an ordinary user": nobody}
 	}
 	for name, uid := range users {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, newYard(t, uid))
-		})
+		t.Run(name, func(t *testing.T) { test(t, newYard(t, uid)) })
 	}
 }
 
@@ -158,10 +164,12 @@ func asEachUser(t *testing.T, test func(t *testing.T, y *yard)) {
 func needsConfine(t *testing.T) {
 	t.Helper()
 	_, err := launch(t).Execute(t.Context(), shared.ExecuteRequest{Command: "true", Confine: &shared.Confine{ReadOnly: true, NoNetwork: true}})
-	if err != nil {
+	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 || abi < 6 {
 		require.ErrorIs(t, err, shared.ErrStart)
 		t.Skip(err)
 	}
+	require.NoError(t, err, "this kernel can keep it")
 }
 
 // python returns a command that runs a program in Python, which can make the system

@@ -27,22 +27,13 @@ func takes(mib int) string {
 	return fmt.Sprintf("/usr/bin/python3 -c 'import time; x = bytearray(%d << 20); print(\"has it\", flush=True); time.sleep(1000)'", mib)
 }
 
-// limited runs a test for root and for an ordinary user, as far as this one may.
+// limited is eachUser for a test of limits.
 func limited(t *testing.T, test func(t *testing.T, y *yard)) {
 	t.Helper()
 	if _, err := exec.LookPath("/usr/bin/python3"); err != nil {
 		t.Skip("there is no /usr/bin/python3")
 	}
-	users := map[string]int{"as this user": os.Getuid()}
-	if os.Getuid() == 0 {
-		require.NoError(t, os.Chmod(filepath.Dir(pluginPath), 0o755))
-		users = map[string]int{"as root": 0, "as an ordinary user": nobody}
-	}
-	for name, uid := range users {
-		t.Run(name, func(t *testing.T) {
-			test(t, newYard(t, uid))
-		})
-	}
+	eachUser(t, test)
 }
 
 func TestResources(t *testing.T) { testResources(t, 4096, false) }

@@ -46,6 +46,7 @@ func rows() []row {
 		{"sleep 60 & echo hi", "echo hi", "+ ≤ 3 ms", leftover},
 		{"bash-plugin -version", "an empty go-plugin plugin that exits at once", "≤ 1.5 ×", programStart},
 		{"Launch to first result, checksum and mutual TLS", "cold start of an empty go-plugin plugin, mutual TLS", "≤ 1.5 ×", launchLatency},
+		{"Launch, a command and Close beside 2,000 processes", "the same alone", "≤ 1.5 ×", crowdedSession},
 		{"live output, from the command to the host", "–", "≤ 20 ms", liveLatency},
 		{"live copy of 50 MB/s", "no live copy", "–", liveCost("for i in {1..50}; do head -c 1000000 text; sleep 0.02; done", manyBytes, false, (*bench).text)},
 		{"live copy of seq", "no live copy", "–", liveCost("seq 30000000", manyBytes, false, (*bench).text)},

@@ -87,3 +87,31 @@ func launchLatency(b *bench) (string, bool, error) {
 	ratio := float64(m[0]) / float64(m[1])
 	return fmt.Sprintf("%.2f × (%s)", ratio, ms(m[0])), ratio <= 1.5, nil
 }
+
+// crowdedSession measures a session of one command beside many processes of others.
+func crowdedSession(b *bench) (string, bool, error) {
+	session := func() error {
+		c, err := shared.Launch(b.ctx, shared.LaunchConfig{Path: b.path, LogDir: filepath.Join(b.dir, "logs")})
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		_, err = c.Execute(b.ctx, shared.ExecuteRequest{Command: "true"})
+		return err
+	}
+	alone, err := alternate(b.rounds(20), session)
+	if err != nil {
+		return "", false, err
+	}
+	crowd, err := b.client.Execute(b.ctx, shared.ExecuteRequest{Command: "for i in {1..2000}; do sleep 1000 & done"})
+	if err != nil {
+		return "", false, err
+	}
+	defer b.client.Kill(b.ctx, shared.KillRequest{PID: crowd.PID}) //nolint:errcheck // Close ends them otherwise
+	crowded, err := alternate(b.rounds(20), session)
+	if err != nil {
+		return "", false, err
+	}
+	ratio := float64(crowded[0]) / float64(alone[0])
+	return fmt.Sprintf("%.2f × (%s, %s)", ratio, ms(crowded[0]), ms(alone[0])), ratio <= 1.5, nil
+}
