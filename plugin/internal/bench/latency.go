@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -191,38 +192,42 @@ func checkLargeLog(b *bench) (string, bool, error) {
 	return fmt.Sprintf("%.2f × (%s, %s)", ratio, ms(m[0]), ms(m[1])), ratio <= 1.5, nil
 }
 
-func checkUnderLoad(b *bench) (string, bool, error) {
-	job, err := b.finishedJob("echo hi")
-	if err != nil {
-		return "", false, err
-	}
-	sample := func() ([]time.Duration, error) {
-		var times []time.Duration
-		for range b.rounds(1000) {
-			start := time.Now()
-			if _, err := b.client.Check(b.ctx, shared.CheckRequest{PID: job}); err != nil {
-				return nil, err
-			}
-			times = append(times, time.Since(start))
-		}
-		return times, nil
-	}
-	calm, err := sample()
-	if err != nil {
-		return "", false, err
-	}
-	for range 16 {
-		if _, err := b.client.Execute(b.ctx, shared.ExecuteRequest{Command: "yes a line of a flood", Mode: shared.ModeBackground}); err != nil {
+// checkBeside compares the slowest calls of Check while commands run, again and again,
+// with those of a quiet plugin.
+func checkBeside(commands ...shared.ExecuteRequest) func(*bench) (string, bool, error) {
+	return func(b *bench) (string, bool, error) {
+		job, err := b.finishedJob("echo hi")
+		if err != nil {
 			return "", false, err
 		}
+		sample := func() (time.Duration, error) {
+			var times []time.Duration
+			for begin := time.Now(); len(times) < b.rounds(1000) || time.Since(begin) < time.Duration(float64(2*time.Second)*b.scale); {
+				start := time.Now()
+				if _, err := b.client.Check(b.ctx, shared.CheckRequest{PID: job}); err != nil {
+					return 0, err
+				}
+				times = append(times, time.Since(start))
+			}
+			return p99(times), nil
+		}
+		calm, err := sample()
+		if err != nil {
+			return "", false, err
+		}
+		ctx, cancel := context.WithCancel(b.ctx)
+		var wg sync.WaitGroup
+		for _, req := range commands {
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					_, _ = b.client.Execute(ctx, req)
+				}
+			})
+		}
+		loaded, err := sample()
+		cancel()
+		wg.Wait()
+		ratio := float64(loaded) / float64(calm)
+		return fmt.Sprintf("%.1f × (%s, %s)", ratio, ms(loaded), ms(calm)), ratio <= 5, err
 	}
-	loaded, err := sample()
-	if _, killErr := b.client.Kill(b.ctx, shared.KillRequest{PID: shared.AllJobs}); err == nil {
-		err = killErr
-	}
-	if err != nil {
-		return "", false, err
-	}
-	ratio := float64(p99(loaded)) / float64(p99(calm))
-	return fmt.Sprintf("%.1f × (%s, %s)", ratio, ms(p99(loaded)), ms(p99(calm))), ratio <= 5, nil
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,7 +61,8 @@ func rows() []row {
 		{"lossless live copy of NULs at full speed", "no live copy", "–", liveCost("head -c $((4*$(stat -c %s text))) /dev/zero", manyBytes, true, (*bench).text)},
 		{"lossless live copy of four times MaxLogBytes at full speed", "no live copy", "–", liveCost("cat text text text text", 1<<28, true, (*bench).text)},
 		{"Check on a job with a log of 1 GiB", "one of 1 KiB", "≤ 1.5 ×", checkLargeLog},
-		{"Check p99 while 16 jobs flood", "unloaded", "≤ 5 ×", checkUnderLoad},
+		{"Check p99 while 16 jobs flood", "unloaded", "≤ 5 ×", checkBeside(slices.Repeat([]shared.ExecuteRequest{{Command: "yes a line of a flood", Timeout: time.Hour}}, 16)...)},
+		{"Check p99 while fork bombs meet a limit of 200 processes", "unloaded", "≤ 5 ×", checkBeside(shared.ExecuteRequest{Command: "b() { if (($1)); then b $(($1-1)) | b $(($1-1)) & wait; else sleep 60; fi; }; b 11", Resources: shared.Resources{Processes: 200}})},
 		{"a 50 KiB result", "an empty one", "+ ≤ 0.3 ms", largeResult},
 	}
 }
