@@ -80,10 +80,10 @@ func (t *tour) flood(command string) {
 
 func (t *tour) detach(command string) {
 	r := t.show(t.bash.Execute(t.ctx, shared.ExecuteRequest{Command: command, Timeout: 200 * time.Millisecond}))
-	t.want(r.Status == shared.StatusRunning && r.Stdout.Content == "starting\n", "a running job", r)
+	t.want(r.Status == shared.StatusRunning, "a running job", r)
 	fmt.Printf("   check %d, waiting for \"listening\"\n", r.PID)
 	c := t.show(t.bash.Check(t.ctx, shared.CheckRequest{PID: r.PID, Wait: time.Minute, WaitFor: "listening on"}))
-	t.want(c.Stdout.Content == "listening on :8080\n", "only the new output", c.Stdout.Content)
+	t.want(r.Stdout.Content+c.Stdout.Content == "starting\nlistening on :8080\n", "each line once", c.Stdout.Content)
 	t.kill(r.PID, r.PID)
 }
 
@@ -96,10 +96,18 @@ func (t *tour) leftover(command string) {
 }
 
 func (t *tour) cancel(command string) {
-	ctx, cancel := context.WithTimeout(t.ctx, 300*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.ctx)
 	defer cancel()
-	r := t.show(t.bash.Execute(ctx, shared.ExecuteRequest{Command: command}))
+	r := t.show(t.bash.Execute(ctx, shared.ExecuteRequest{Command: command, Stdout: onWrite(cancel)}))
 	t.want(r.Cause == shared.CauseCancel && r.Stdout.Content == "working\n", "a cancelled command", r)
+}
+
+// onWrite is a live writer that calls a function.
+type onWrite func()
+
+func (f onWrite) Write(text []byte) (int, error) {
+	f()
+	return len(text), nil
 }
 
 func (t *tour) crash(command string) {
