@@ -91,7 +91,7 @@ func TestClaudeTimeoutMovesToTheBackground(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, tool.Claude)
 	open := a.door("more")
-	answer := a.run(args{"command": "echo first; read < more; exit 3", "timeout": 1000})
+	answer := a.run(args{"command": "echo first; read < more; exit 3", "timeout": 3000})
 	assert.False(t, answer.IsError)
 	assert.Equal(t, "The command goes on in the background. ID: "+answer.ID+"\nBashOutput waits and reads its output, KillShell ends it.\nfirst", answer.Text)
 	open()

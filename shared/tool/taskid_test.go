@@ -207,7 +207,7 @@ func TestTaskIDFailureIsAResult(t *testing.T) {
 func TestTaskIDTimeout(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, tool.TaskID)
-	answer := a.run(args{"command": "echo begun; sleep 30", "timeout": 1000})
+	answer := a.run(args{"command": "echo begun; sleep 30", "timeout": 3000})
 	assert.Equal(t, "Command execution timed out and was cancelled. Below is the output (on stdout and stderr) before it was cancelled:\nbegun", answer.Text)
 	answer = a.run(args{"command": "sleep 30", "timeout": 100})
 	assert.Equal(t, "Command execution timed out and was cancelled. There was no output before it was cancelled.", answer.Text)
