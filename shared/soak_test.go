@@ -338,7 +338,7 @@ func (s *soak) follow(bash *shared.Client, dice *rand.Rand) {
 
 // leave leaves a process behind, which ends by itself or is killed.
 func (s *soak) leave(bash *shared.Client, dice *rand.Rand) {
-	r := s.execute(context.Background(), bash, shared.ExecuteRequest{Command: "(env -i setsid sleep 1 >/dev/null 2>&1 &) ; echo x; exit 6"})
+	r := s.execute(context.Background(), bash, shared.ExecuteRequest{Command: "(env -i setsid sleep 4 >/dev/null 2>&1 &) ; echo x; exit 6"})
 	if r == nil {
 		return
 	}

@@ -2,15 +2,21 @@ package process
 
 import (
 	"errors"
+	"slices"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// killPatience bounds the wait for processes that SIGKILL does not end because
-// they hang in the kernel.
-const killPatience = 3 * time.Second
+const (
+	// killPatience bounds the wait for processes that SIGKILL does not end because
+	// they hang in the kernel.
+	killPatience = 3 * time.Second
+	// crowdPatience bounds it for others: where hundreds want a processor, even the end
+	// of a process takes seconds.
+	crowdPatience = 10 * time.Second
+)
 
 // deniedRounds is how many rounds in a row may find only processes of other
 // users before End gives up.
@@ -40,8 +46,12 @@ func (g *Group) End(sig syscall.Signal, grace time.Duration) bool {
 		}
 	}
 	denied := 0
-	for deadline := time.Now().Add(killPatience); denied < deniedRounds && time.Now().Before(deadline); {
-		if denied++; !kill(g.members(), syscall.Getpgrp()) {
+	for begin := time.Now(); denied < deniedRounds && time.Since(begin) < crowdPatience; {
+		members := g.members()
+		if slices.ContainsFunc(members, func(p info) bool { return p.hangs }) && time.Since(begin) > killPatience {
+			break
+		}
+		if denied++; !kill(members, syscall.Getpgrp()) {
 			denied = 0
 		}
 		for range 10 { // also kills processes that fork and end faster than members can list them

@@ -68,6 +68,7 @@ func stat(pid int) (info, error) {
 		dead:   alone && (state == "Z" || state == "X"),
 		ending: alone && flags&flagExiting != 0,
 		forked: flags&flagForked != 0 && (state == "R" || state == "D"),
+		hangs:  state == "D",
 		single: alone,
 		rss:    int64(number(21)) * int64(os.Getpagesize()),
 		cpu:    time.Duration(number(11)+number(12)+number(13)+number(14)) * clockTick,

@@ -12,6 +12,7 @@ type info struct {
 	dead            bool   // it has ended and waits to be reaped
 	ending          bool   // it is about to be dead; always false on macOS
 	forked          bool   // it runs and has not called exec since its fork; always false on macOS
+	hangs           bool   // it waits in the kernel and takes no signal meanwhile; always false on macOS
 
 	single bool          // it has one thread; false on macOS
 	rss    int64         // its memory in bytes; 0 on macOS
