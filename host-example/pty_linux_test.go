@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -196,11 +195,12 @@ func TestAStartIsInterrupted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	slow, started := filepath.Join(dir, "slow"), filepath.Join(dir, "started")
-	require.NoError(t, os.WriteFile(slow, []byte("#!/bin/sh\n: >"+started+"\nexec sleep 1000\n"), 0o700))
+	require.NoError(t, os.WriteFile(slow, []byte("#!/bin/sh\necho $$ >"+started+"\nexec sleep 1000\n"), 0o700))
 	p := sitDown(t, program(t, "host-example", "repl", "-plugin", slow, "-start-timeout", "1h"))
-	require.Eventually(t, func() bool { _, err := os.Stat(started); return err == nil }, hang, time.Millisecond)
+	pid := awaitPID(t, started)
 	p.press(ctrlCKey)
 	assert.Equal(t, 130, p.wait())
+	gone(t, pid)
 }
 
 // A person who is done with a flood sees the prompt, however much of it is on

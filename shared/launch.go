@@ -76,6 +76,7 @@ func (cfg *LaunchConfig) start(ctx context.Context, stderr, log *instance.Log) (
 	l, err := dial(ctx, process.Addr.Network(), process.Addr.String(), process.TLS, log)
 	if err != nil {
 		process.Kill()
+		process.AwaitEnd(instance.LastPatience)
 		return nil, fmt.Errorf("cannot start the plugin %s: %w", cfg.Path, err)
 	}
 	l.instance, l.pid = process, process.PID

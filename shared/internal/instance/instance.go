@@ -35,14 +35,14 @@ type Instance struct {
 	PID  int
 	Addr net.Addr    // where it serves
 	TLS  *tls.Config // authenticates both sides of a connection
-	Kill func()      // kills the process group, unless the process has ended
+	Kill func()      // kills the process group, unless the process has ended; does not wait
 
 	client *plugin.Client
 }
 
-// lastPatience is how long a failed start waits for the last output of the
-// process.
-const lastPatience = 500 * time.Millisecond
+// LastPatience is how long a failed start waits for the last output of the process and
+// its end.
+const LastPatience = 500 * time.Millisecond
 
 // Start starts the plugin and returns when it is ready, or when ctx ends. Once Start
 // has returned an Instance, ctx no longer affects it. A failed start kills the
@@ -74,21 +74,28 @@ func Start(ctx context.Context, cfg Config) (*Instance, error) {
 		i.Addr = addr
 		started <- err
 	}()
+	var err error
 	select {
-	case err := <-started:
+	case err = <-started:
 		if err == nil {
 			i.PID, i.TLS = cmd.Process.Pid, config.TLSConfig
 			return i, nil
 		}
+		err = fmt.Errorf("cannot start the plugin %s: %w", cfg.Path, err)
 		kill()
-		if cmd.Process != nil {
-			i.AwaitEnd(lastPatience)
-		}
-		return nil, fmt.Errorf("cannot start the plugin %s: %w", cfg.Path, err)
 	case <-ctx.Done():
+		err = ctx.Err()
 		kill()
-		return nil, ctx.Err()
+		select {
+		case <-started:
+		case <-time.After(LastPatience):
+			return nil, err
+		}
 	}
+	if cmd.Process != nil { // the host may exit as soon as Start returns: kill takes effect before
+		i.AwaitEnd(LastPatience)
+	}
+	return nil, err
 }
 
 // AwaitEnd waits until the process has ended and no other process holds its stdout
