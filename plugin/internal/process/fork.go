@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"os"
 	"runtime"
 	"syscall"
@@ -50,4 +51,15 @@ func fork(spec Spec, m tag, begun func(pid int)) (err error) {
 	}()
 	<-done
 	return err
+}
+
+// TextFile returns a file without a name that holds text, to be read from its
+// beginning.
+func TextFile(text string) (*os.File, error) {
+	file, err := os.CreateTemp("", "bash-plugin-")
+	if err != nil {
+		return nil, err
+	}
+	_, err = file.WriteAt([]byte(text), 0)
+	return file, errors.Join(err, os.Remove(file.Name()))
 }

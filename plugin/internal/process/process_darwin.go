@@ -1,8 +1,6 @@
 package process
 
 import (
-	"errors"
-	"os"
 	"syscall"
 	"time"
 
@@ -138,15 +136,4 @@ func send(p info, sig syscall.Signal) error {
 		return nil
 	}
 	return syscall.Kill(p.pid, sig)
-}
-
-// TextFile returns a file without a name that holds text, to be read from its
-// beginning.
-func TextFile(text string) (*os.File, error) {
-	file, err := os.CreateTemp("", "bash-plugin-")
-	if err != nil {
-		return nil, err
-	}
-	_, err = file.WriteAt([]byte(text), 0)
-	return file, errors.Join(err, os.Remove(file.Name()))
 }
