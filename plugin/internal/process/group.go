@@ -30,12 +30,6 @@ type Status struct {
 	Signal syscall.Signal // the signal that ended it; 0 if it exited by itself
 }
 
-// Info names a live process.
-type Info struct {
-	PID     int
-	Command string // its command line
-}
-
 func newGroup(t *Table, m tag) *Group {
 	return &Group{Started: time.Now(), table: t, tag: m, children: 1, exited: make(chan struct{}), gone: make(chan struct{})}
 }
@@ -82,14 +76,14 @@ func (g *Group) LeftBehind() bool {
 }
 
 // Members lists the live processes of the group.
-func (g *Group) Members() []Info {
-	var members []Info
+func (g *Group) Members() []shared.Process {
+	var members []shared.Process
 	for _, p := range g.members() {
 		if p.ending {
 			continue
 		}
 		if line := commandLine(p.pid); line != "" { // otherwise it has just ended
-			members = append(members, Info{p.pid, line})
+			members = append(members, shared.Process{PID: p.pid, Command: line})
 		}
 	}
 	return members
