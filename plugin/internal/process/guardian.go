@@ -152,14 +152,8 @@ const allGone = "gone"
 // gone reports that no process is left, so that the guardian need not look for any: a
 // look at every process of the machine takes long if there are thousands.
 func (g *Guardian) gone() {
-	if g == nil {
-		return
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.waiting = append(g.waiting, allGone+"\n"...)
-	_, _ = unix.Write(g.socket, g.waiting)
-	g.waiting = nil
+	g.report(func() { g.waiting = append(g.waiting, allGone+"\n"...) })
+	g.flush()
 }
 
 func (g *Guardian) is(pid int) bool { return g != nil && g.pid == pid }
