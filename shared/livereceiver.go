@@ -33,20 +33,15 @@ func receiveLive(broker *plugin.MuxBroker, stdout, stderr io.Writer) *liveReceiv
 	if stdout == nil && stderr == nil {
 		return nil
 	}
-	l := newLiveReceiver(stdout, stderr)
-	l.id = broker.NextId()
-	go l.run(broker)
-	return l
-}
-
-func newLiveReceiver(stdout, stderr io.Writer) *liveReceiver {
 	l := &liveReceiver{
+		id:      broker.NextId(),
 		writers: map[byte]io.Writer{frameStdout: stdout, frameStderr: stderr},
 		arrived: make(chan struct{}),
 		stopped: make(chan struct{}),
 		turn:    make(chan struct{}, 1),
 	}
 	maps.DeleteFunc(l.writers, func(_ byte, w io.Writer) bool { return w == nil })
+	go l.run(broker)
 	return l
 }
 

@@ -315,7 +315,7 @@ func FuzzLiveFrames(f *testing.F) {
 	f.Add(make([]byte, 2*frameHeader))
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		var stdout, stderr bytes.Buffer
-		l := newLiveReceiver(&stdout, &stderr)
+		l := liveReceiver{writers: map[byte]io.Writer{frameStdout: &stdout, frameStderr: &stderr}, turn: make(chan struct{}, 1)}
 		err := l.copy(bytes.NewReader(stream), frameReturned)
 		if err == nil {
 			require.Contains(t, stream, byte(frameReturned))
