@@ -9,18 +9,8 @@ const rawCSI = 0x9b // begins a control sequence although it is not UTF-8
 
 var replacement = []byte("\uFFFD") // stands for a byte that is not UTF-8
 
-// Sanitizer sanitizes a stream. Finished lines, and the front of very long
-// lines, go to a writer.
-//
-//	      clean text                  parameters, intermediates, strings
-//	        ┌───┐                                 ┌───┐
-//	        ▼   │     ESC, C1 introducer          ▼   │
-//	┌──► ground ┴───────────────────────────► escape ─┘
-//	│     │   ▲                                   │
-//	│     │   └───────────────────────────────────┘
-//	│     │      final byte, ST, CAN, too long, or a newline in a string
-//	│     ▼
-//	└── line: CR, BS, EL, CHA, … edit what is there; LF finishes it
+// Sanitizer sanitizes a stream. Finished lines, and the front of very long lines, go to
+// a writer. The package comment has its two states, ground and escape.
 //
 // It is not safe for concurrent use. A new Sanitizer holds no buffers; later it
 // holds those of its line, at most about 1 MiB.
