@@ -23,15 +23,6 @@ func Race() bool {
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// Parallel returns how many tests run at a time: most of the time, they wait for
-// processes. With the race detector these are busy for longer.
-func Parallel() string {
-	if Race() {
-		return "6"
-	}
-	return "8"
-}
-
 // Alive reports whether a process runs. A zombie does not, unless some of its
 // threads still run.
 func Alive(pid int) bool {
@@ -71,11 +62,15 @@ func Main(run func(dir string) int) int {
 	defer os.RemoveAll(dir)
 	races := filepath.Join(dir, "race")
 	flag.Parse()
+	parallel := "8" // tests at a time: most of the time, they wait for processes
+	if Race() {
+		parallel = "6"
+	}
 	err = errors.Join(
 		Build(dir),
 		os.Setenv("GORACE", "atexit_sleep_ms=0 log_path="+races),
 		os.Unsetenv("BASH_PLUGIN_REATTACH"), // a developer may have set it
-		flag.Set("test.parallel", Parallel()),
+		flag.Set("test.parallel", parallel),
 	)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
