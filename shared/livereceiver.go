@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/go-plugin"
@@ -91,10 +92,7 @@ func (l *liveReceiver) copy(conn io.Reader, last byte) error {
 		if size > maxFrame || header[0] == 0 || header[0] > frameStderr {
 			return errors.New("malformed frame")
 		}
-		if int(size) > cap(frame) {
-			frame = make([]byte, size)
-		}
-		frame = frame[:size]
+		frame = slices.Grow(frame[:0], int(size))[:size]
 		if _, err := io.ReadFull(conn, frame); err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ func cleanASCII(p []byte) int {
 	}
 	for ; len(p)-i >= 8; i += 8 {
 		if found := dirty(binary.LittleEndian.Uint64(p[i:])); found != 0 {
-			return i + first(found)
+			return i + bits.TrailingZeros64(found)/8
 		}
 	}
 	for ; i < len(p); i++ {
@@ -59,9 +59,6 @@ func dirty(x uint64) uint64 {
 	other := ^(x + (0x80-'\t')*ones) | (x + (0x7f-'\n')*ones) // than \t and \n
 	return (x | (x + ones) | control&other) & highs
 }
-
-// first returns the index of the first byte that is marked.
-func first(found uint64) int { return bits.TrailingZeros64(found) / 8 }
 
 // cleanRunes is cleanPrefix for runes that are not ASCII.
 func cleanRunes(p []byte) int {
