@@ -58,9 +58,6 @@ func (r *Result) UnmarshalJSON(text []byte) error {
 // that it runs, as in "failed, exit code 3, 12ms".
 func (r Result) String() string {
 	text := fmt.Sprintf("%s\npid %d: %.100q", r.outcome(), r.PID, r.Command)
-	if r.Exceeded != "" {
-		text = strings.Replace(text, "\n", ": "+r.Exceeded+"\n", 1)
-	}
 	if r.Status == "" { // with AllJobs
 		text = "jobs:"
 	}
@@ -83,7 +80,7 @@ func (r Result) outcome() string {
 	if r.Status != StatusRunning {
 		text += strings.TrimSuffix(fmt.Sprintf(", exit code %d (%s)", r.ExitCode, r.Signal), " ()")
 	}
-	return text + ", " + r.Duration.Round(time.Millisecond).String()
+	return strings.TrimSuffix(fmt.Sprintf("%s, %v: %s", text, r.Duration.Round(time.Millisecond), r.Exceeded), ": ")
 }
 
 // section shows the output below where its log is.
