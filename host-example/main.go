@@ -119,8 +119,7 @@ func interruptible() (ctx context.Context, stop func()) {
 func plain(err error) string {
 	names := map[string]string{"Path": "-plugin", "Dir": "-dir", "DropEnv": "-drop-env", "LogDir": "-log-dir", "StartTimeout": "-start-timeout",
 		"Confine.Writable": "-writable", "Confine.Readable": "-readable"}
-	var e *shared.Error
-	if errors.As(err, &e) && names[e.Field] != "" {
+	if e, ok := errors.AsType[*shared.Error](err); ok && names[e.Field] != "" {
 		return names[e.Field] + ": " + err.Error()
 	}
 	return err.Error()

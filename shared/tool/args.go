@@ -138,8 +138,7 @@ func decode(raw []byte, schema *jsonschema.Schema, opts Options, into any) error
 		}
 	}
 	err = json.Unmarshal(raw, into)
-	var mismatch *json.UnmarshalTypeError
-	if errors.As(err, &mismatch) {
+	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		name, _, _ := strings.Cut(mismatch.Field, ".")
 		return fmt.Errorf("%s must be %s, not %s", name, accepted(schema.Properties[name]), shorten(mismatch.Value, maxQuoted))
 	}

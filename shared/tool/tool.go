@@ -203,8 +203,7 @@ func malformed(format string, args ...any) Answer {
 // failed says why there is no Result.
 func failed(what string, err error) Answer {
 	text := err.Error()
-	var e *shared.Error
-	if errors.As(err, &e) { // the message begins with the Go name of a field, which is not for models
+	if e, ok := errors.AsType[*shared.Error](err); ok { // the message begins with the Go name of a field, which is not for models
 		text = strings.TrimPrefix(text, e.Field+" ")
 	}
 	return Answer{Text: what + ": " + text, IsError: true, Err: err}

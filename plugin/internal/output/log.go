@@ -91,8 +91,7 @@ func (l *logFile) state() (path, problem string) {
 
 // cause strips the path off an error: the Result has the path already.
 func cause(err error) error {
-	var path *os.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*os.PathError](err); ok {
 		return path.Err
 	}
 	return err
