@@ -68,20 +68,20 @@ func Start(ctx context.Context, cfg Config) (*Instance, error) {
 		config.SecureConfig = &plugin.SecureConfig{Checksum: cfg.SHA256, Hash: sha256.New()}
 	}
 	i := &Instance{Kill: kill, client: plugin.NewClient(config)}
-	started := make(chan error, 1)
+	var failure error
+	started := make(chan struct{}) // closed when Addr and failure are set
 	go func() {
-		addr, err := i.client.Start()
-		i.Addr = addr
-		started <- err
+		defer close(started)
+		i.Addr, failure = i.client.Start()
 	}()
 	var err error
 	select {
-	case err = <-started:
-		if err == nil {
+	case <-started:
+		if failure == nil {
 			i.PID, i.TLS = cmd.Process.Pid, config.TLSConfig
 			return i, nil
 		}
-		err = fmt.Errorf("cannot start the plugin %s: %w", cfg.Path, err)
+		err = fmt.Errorf("cannot start the plugin %s: %w", cfg.Path, failure)
 		kill()
 	case <-ctx.Done():
 		err = ctx.Err()
