@@ -48,7 +48,7 @@ func parseReattach(value string) (*Reattach, error) {
 // attach connects to the plugin, unless ctx ends first.
 func (cfg *LaunchConfig) attach(ctx context.Context, r *Reattach) (*link, error) {
 	if cfg.Confine.Confines() || cfg.Resources != (Resources{}) {
-		return nil, launchError("", nil, "the plugin of %s was started by hand: confine and limit its commands by its flags -confine and -resources, and leave Confine and Resources out", ReattachName)
+		return nil, launchError("Confine", nil, "the plugin of %s was started by hand: confine and limit its commands by its flags -confine and -resources, and leave Confine and Resources out", ReattachName)
 	}
 	attempt, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
 	defer cancel()
