@@ -20,6 +20,7 @@ func run(args []string) (int, error) {
 	asJSON := set.Bool("json", false, "print the whole Result as JSON, when the command has ended, instead of the output")
 	set.StringVar((*string)(&req.Mode), "mode", string(shared.ModeDetach), "what happens at the timeout: "+list(shared.Modes()))
 	set.DurationVar(&req.Timeout, "timeout", 0, fmt.Sprintf("how long to wait until -mode applies (default no limit; with -mode terminate or auto %v)", shared.DefaultTimeout))
+	interactive := set.Bool("i", false, "pass stdin on to the command; -timeout kills it then")
 	set.BoolVar(&req.Merge, "merge", false, "merge stderr into stdout (without -json, this is the default if both are the same file)")
 	if err := parse(set, args); err != nil {
 		return usageError, err
@@ -32,6 +33,10 @@ func run(args []string) (int, error) {
 		return usageError, fmt.Errorf("-mode is %q: use one of %s", req.Mode, list(shared.Modes()))
 	case req.Timeout < 0:
 		return usageError, fmt.Errorf("-timeout is %v: use 0 for the default, or a positive duration", req.Timeout)
+	case *interactive && req.Mode != shared.ModeDetach:
+		return usageError, errors.New("-i goes without -mode: leave one of them out")
+	case *interactive: // a job, because Check writes to it
+		req.Mode, req.Stdin = shared.ModeBackground, shared.StdinPipe
 	case req.Timeout == 0 && req.Mode == shared.ModeDetach:
 		req.Timeout = forever
 	}
@@ -61,7 +66,11 @@ func start(ctx context.Context, client *shared.Client, req shared.ExecuteRequest
 	}
 	detached := err == nil && result.Status == shared.StatusRunning
 	if detached {
-		notice(result, next)
+		if req.Stdin == "" {
+			notice(result, next)
+		} else {
+			go feed(ctx, client, result.PID, os.Stdin)
+		}
 		result, err = follow(ctx, client, result.PID)
 	}
 	if err != nil {
@@ -106,6 +115,21 @@ func sayEnd(r *shared.Result) {
 	}
 	if r.Cause == shared.CauseTimeout {
 		fmt.Fprintf(os.Stderr, "[killed at the timeout, after %v]\n", r.Duration.Round(time.Millisecond))
+	}
+}
+
+// feed passes a file on to a job's stdin.
+func feed(ctx context.Context, client *shared.Client, pid int, from *os.File) {
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		req := shared.CheckRequest{PID: pid, Peek: true, Input: string(buffer[:n]), CloseInput: err != nil, Limits: shared.Limits{MaxBytes: 1}}
+		for _, refused := client.Check(ctx, req); errors.Is(refused, shared.ErrInvalid); _, refused = client.Check(ctx, req) {
+			time.Sleep(10 * time.Millisecond) // until there is room: follow ends this program with the job
+		}
+		if err != nil || ctx.Err() != nil {
+			return
+		}
 	}
 }
 

@@ -416,3 +416,17 @@ func TestRunSaysInOneLineThatThePluginDied(t *testing.T) {
 		assert.Regexp(t, `^host-example: the plugin is gone: its connection ended; .*what was logged is in \S+\n$`, strings.TrimPrefix(r.stderr, "begun\n"))
 	}
 }
+
+func TestRunPassesItsInputOn(t *testing.T) {
+	t.Parallel()
+	cmd := program(t, "host-example", "run", "-i", "wc -c; exit 3")
+	cmd.Stdin = strings.NewReader(strings.Repeat("0123456\n", 1<<19)) // more than waits in memory
+	assert.Equal(t, ran{"4194304\n", "", 3}, finish(t, cmd))
+	cmd = program(t, "host-example", "run", "-i", "head -n 1")
+	cmd.Stdin = strings.NewReader("one\ntwo\n")
+	assert.Equal(t, ran{"one\n", "", 0}, finish(t, cmd))
+	cmd = program(t, "host-example", "run", "wc -c")
+	cmd.Stdin = strings.NewReader("data\n")
+	assert.Equal(t, "0\n", finish(t, cmd).stdout)
+	assert.Equal(t, usageError, host(t, "run", "-i", "-mode", "auto", "cat").code)
+}

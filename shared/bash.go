@@ -53,6 +53,7 @@ const (
 	MaxMaxBytes     = 1 << 20           // the largest Limits.MaxBytes
 	MaxCommandBytes = 1 << 20           // the longest ExecuteRequest.Command
 	MaxPatternBytes = 1000              // the longest CheckRequest.WaitFor
+	MaxInputBytes   = 1 << 20           // the most input that may wait for a command to read it
 	DefaultGrace    = 2 * time.Second   // KillRequest.Grace
 )
 
@@ -68,6 +69,8 @@ type ExecuteRequest struct {
 	Env     []string      // KEY=VALUE, over the session's environment and the tool's own settings: TERM=dumb, no pagers, editors and prompts, unbuffered Python; an entry without =, or with a NUL byte, is invalid
 	Merge   bool          // stderr into stdout through one pipe, in the order written
 	Limits  Limits
+	Stdin   Stdin    // what the command reads; any other value is invalid
+	Input   string   // written to stdin first, which stays open; invalid without Stdin, and past MaxInputBytes
 	Confine *Confine // what it may touch, in addition to what the session's Confine says; nil: the same as the session
 
 	Resources Resources // what it may use; 0: as the session
@@ -91,6 +94,18 @@ type ExecuteRequest struct {
 	Lossless bool
 }
 
+// Stdin is what a command has as its standard input.
+type Stdin string
+
+// The kinds of stdin.
+const (
+	// StdinNone is /dev/null.
+	StdinNone Stdin = ""
+	// StdinPipe is a pipe that CheckRequest.Input writes to, open until
+	// CheckRequest.CloseInput: a command that reads to the end of its input waits for that.
+	StdinPipe Stdin = "pipe"
+)
+
 // Limits bound the output in one Result, each stream by itself.
 type Limits struct {
 	MaxLines int // 0: DefaultMaxLines; negative: no limit
@@ -109,6 +124,11 @@ type Limits struct {
 // the sanitized text of either stream; ^ and $ match at lines. Check may miss a match
 // longer than 64 KiB, and one in output that is no longer in memory after the log has
 // reached its bound.
+//
+// Input is written first, so that one Check is a whole exchange: write, wait, and return
+// what came. The call never waits for the command to read: what it has not read waits in
+// memory, at most MaxInputBytes. More, or input for a job that has ended or has no open
+// stdin, is ErrInvalid, and nothing is written.
 type CheckRequest struct {
 	PID     int           // of the job, or of one of its processes; AllJobs lists every job in Result.Jobs
 	All     bool          // show all output so far, not only the part that no Result has shown yet
@@ -116,6 +136,9 @@ type CheckRequest struct {
 	Wait    time.Duration // how long to wait at most; 0: not at all; negative is invalid
 	WaitFor string        // pattern of the output to wait for, at most MaxPatternBytes; "": wait for the end; without Wait it has no effect
 	Limits  Limits
+
+	Input      string // written to the job's stdin
+	CloseInput bool   // the end of the input: stdin is closed once the command has read what waits
 }
 
 // KillRequest asks for the end of a job. With AllJobs its Result has only Jobs

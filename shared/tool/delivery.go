@@ -33,7 +33,7 @@ func (d delivering) Check(ctx context.Context, req shared.CheckRequest) (*shared
 	if err != nil || ctx.Err() != nil && context.Cause(ctx) != errMaxWait { //nolint:errorlint // this very one
 		return waited, err
 	}
-	req.Peek, req.Wait, req.WaitFor = false, 0, ""
+	req.Peek, req.Wait, req.WaitFor, req.Input, req.CloseInput = false, 0, "", "", false
 	r, err := d.Bash.Check(context.WithoutCancel(ctx), req)
 	if err == nil {
 		r.Matched = waited.Matched

@@ -23,6 +23,11 @@ func (e *Executor) Check(ctx context.Context, req shared.CheckRequest) (*shared.
 	if err != nil {
 		return nil, err
 	}
+	if req.Input != "" || req.CloseInput {
+		if err := j.Write(req.Input, req.CloseInput); err != nil {
+			return nil, invalid("Input", "cannot be written: %v", err)
+		}
+	}
 	matched := req.Wait > 0 && e.await(ctx, j, req, pattern)
 	result := j.Result(req.Limits, job.View{All: req.All, Peek: req.Peek})
 	result.Matched = matched

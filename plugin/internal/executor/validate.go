@@ -43,6 +43,9 @@ func (e *Executor) validate(req *shared.ExecuteRequest) (string, error) {
 	if err := validateLimits(&req.Limits); err != nil {
 		return "", err
 	}
+	if err := validateStdin(req); err != nil {
+		return "", err
+	}
 	var err error
 	if req.Resources, err = req.Resources.Within(e.launcher.resources); err != nil {
 		return "", err
@@ -74,6 +77,18 @@ func validateEnv(env []string) error {
 	return nil
 }
 
+func validateStdin(req *shared.ExecuteRequest) error {
+	switch kinds := []shared.Stdin{shared.StdinNone, shared.StdinPipe}; {
+	case !slices.Contains(kinds, req.Stdin):
+		return invalid("Stdin", "is %q: use one of %q", req.Stdin, kinds)
+	case req.Stdin == shared.StdinNone && req.Input != "":
+		return invalid("Input", "needs a stdin: set Stdin to one of %q", kinds[1:])
+	case len(req.Input) > shared.MaxInputBytes:
+		return invalid("Input", "has %d bytes: at most %d are allowed; send the rest by Check", len(req.Input), shared.MaxInputBytes)
+	}
+	return nil
+}
+
 func validateLimits(l *shared.Limits) error {
 	switch {
 	case l.MaxBytes < 0 || l.MaxBytes > shared.MaxMaxBytes:
@@ -99,6 +114,9 @@ func validateCheck(req *shared.CheckRequest) (*regexp.Regexp, error) {
 	}
 	if req.PID == shared.AllJobs && (req.Wait > 0 || req.WaitFor != "") {
 		return nil, invalid("Wait", "and WaitFor need the PID of one job: with AllJobs leave them out")
+	}
+	if req.PID == shared.AllJobs && (req.Input != "" || req.CloseInput) {
+		return nil, invalid("Input", "and CloseInput need the PID of one job: with AllJobs leave them out")
 	}
 	if req.WaitFor == "" {
 		return nil, nil

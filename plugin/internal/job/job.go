@@ -41,6 +41,7 @@ type Job struct {
 	group          *process.Group
 	stdout, stderr *source // stderr is nil if it is merged into stdout
 	copies         [2]*liveCopy
+	input          *input // nil: its stdin is /dev/null
 
 	ended chan struct{} // closed when bash has ended, its output is read and outcome is set
 	over  chan struct{} // closed when no process of the job lives and all output is read
@@ -67,8 +68,10 @@ func Start(cfg Config, req shared.ExecuteRequest) (*Job, error) {
 	if err == nil {
 		j.group, err = start(cfg, files, req.Command)
 	}
-	for _, f := range files[1:] {
-		f.Close() // the command has its own by now; stdout and stderr may be one file, or missing
+	for _, f := range files {
+		if f != cfg.Null {
+			f.Close() // the command has its own by now; some may be one file, or missing
+		}
 	}
 	if err != nil {
 		j.abandon()
@@ -77,7 +80,8 @@ func Start(cfg Config, req shared.ExecuteRequest) (*Job, error) {
 		return nil, err
 	}
 	j.PID, j.Started = j.group.PID, j.group.Started
-	j.req.Env, j.req.Stdout, j.req.Stderr = nil, nil, nil // the job may be kept for long
+	j.input.start(req.Input)
+	j.req.Env, j.req.Stdout, j.req.Stderr, j.req.Input = nil, nil, nil, "" // the job may be kept for long
 	for _, s := range j.sources() {
 		go s.run()
 	}
@@ -105,9 +109,15 @@ func start(cfg Config, files []*os.File, command string) (*process.Group, error)
 	return cfg.Start(spec)
 }
 
-// open makes the sources and live copies. It returns the command's files.
+// open makes the sources, live copies and input. It returns the command's files.
 func (j *Job) open(cfg Config) (files []*os.File, err error) {
-	files = []*os.File{cfg.Null}
+	stdin := cfg.Null
+	if j.req.Stdin == shared.StdinPipe {
+		if stdin, j.input, err = newInput(); err != nil {
+			return nil, err
+		}
+	}
+	files = []*os.File{stdin}
 	j.copies[0], j.copies[1] = newLiveCopies(j.req.Stdout, j.req.Stderr, j.req.Lossless)
 	var write *os.File
 	if j.stdout, write, err = j.openStream(cfg, ".stdout.log", j.copies[0]); err != nil {
@@ -138,6 +148,9 @@ func (j *Job) abandon() {
 		s.file.Close()
 	}
 	j.closeCopies()
+	if j.input != nil {
+		j.input.to.Close()
+	}
 }
 
 func (j *Job) closeCopies() {
@@ -202,6 +215,7 @@ func (j *Job) finish() {
 	for _, s := range j.sources() {
 		s.close()
 	}
+	j.input.close()
 	j.closeCopies() // with Merge, the copy for stderr has no source that closes it
 }
 

@@ -8,19 +8,20 @@ import (
 
 const pendingRequest = unix.TIOCINQ // FIONREAD
 
-// pipe is os.Pipe without a poller for the writing end, which only the command uses.
-// The pipe is larger than usual if the system allows that.
-func pipe() (read, write *os.File, err error) {
+// pipe is os.Pipe without a poller for the end that only the command uses. ours is the
+// other end, 0 or 1: 0 is of a pipe for output, larger than usual if the system allows that.
+func pipe(ours int) (read, write *os.File, err error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
 		return nil, nil, os.NewSyscallError("pipe2", err)
 	}
-	_, _ = unix.FcntlInt(uintptr(fds[0]), unix.F_SETPIPE_SZ, pipeSize)
-	write = os.NewFile(uintptr(fds[1]), "|1")
-	if err := unix.SetNonblock(fds[0], true); err != nil {
+	if ours == 0 {
+		_, _ = unix.FcntlInt(uintptr(fds[0]), unix.F_SETPIPE_SZ, pipeSize)
+	}
+	if err := unix.SetNonblock(fds[ours], true); err != nil {
 		unix.Close(fds[0])
-		write.Close()
+		unix.Close(fds[1])
 		return nil, nil, os.NewSyscallError("fcntl", err)
 	}
-	return os.NewFile(uintptr(fds[0]), "|0"), write, nil
+	return os.NewFile(uintptr(fds[0]), "|0"), os.NewFile(uintptr(fds[1]), "|1"), nil
 }

@@ -47,7 +47,7 @@ type source struct {
 
 // newSource makes a source and returns it with the writing end of its pipe.
 func newSource(turns Turns, text *output.Stream, copy *liveCopy) (*source, *os.File, error) {
-	read, write, err := pipe()
+	read, write, err := pipe(0)
 	if err != nil {
 		return nil, nil, err
 	}
