@@ -18,6 +18,7 @@
 // # The path of a byte
 //
 //	pipe ► job.source ┬► job.live ► the request's writer            raw
+//	                  ├► job.screen, of a terminal ► Result.Screen
 //	                  └► output.Stream ► sanitize.Sanitizer ┬► tail ► Result
 //	                                                        └► log file
 //

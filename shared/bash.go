@@ -54,6 +54,10 @@ const (
 	MaxCommandBytes = 1 << 20           // the longest ExecuteRequest.Command
 	MaxPatternBytes = 1000              // the longest CheckRequest.WaitFor
 	MaxInputBytes   = 1 << 20           // the most input that may wait for a command to read it
+	DefaultColumns  = 120               // ExecuteRequest.Columns
+	DefaultRows     = 40                // ExecuteRequest.Rows
+	MaxColumns      = 500               // the largest ExecuteRequest.Columns
+	MaxRows         = 200               // the largest ExecuteRequest.Rows
 	DefaultGrace    = 2 * time.Second   // KillRequest.Grace
 )
 
@@ -71,6 +75,8 @@ type ExecuteRequest struct {
 	Limits  Limits
 	Stdin   Stdin    // what the command reads; any other value is invalid
 	Input   string   // written to stdin first, which stays open; invalid without Stdin, and past MaxInputBytes
+	Columns int      // of the terminal, with StdinTTY; 0: DefaultColumns; negative or above MaxColumns is invalid
+	Rows    int      // 0: DefaultRows; negative or above MaxRows is invalid
 	Confine *Confine // what it may touch, in addition to what the session's Confine says; nil: the same as the session
 
 	Resources Resources // what it may use; 0: as the session
@@ -104,6 +110,13 @@ const (
 	// StdinPipe is a pipe that CheckRequest.Input writes to, open until
 	// CheckRequest.CloseInput: a command that reads to the end of its input waits for that.
 	StdinPipe Stdin = "pipe"
+	// StdinTTY is a terminal, which is stdin, stdout, stderr and /dev/tty of the command:
+	// Merge is implied, and Result.Screen shows what a person would see. Input is what a
+	// person would type, control bytes too: "\x03" interrupts, "\r" is the enter key.
+	// The environment has TERM=xterm-256color and none of the tool's own settings, so
+	// that pagers and editors work. When bash ends, its terminal ends too, as a window
+	// that is closed: processes in the foreground get SIGHUP, and no more output comes.
+	StdinTTY Stdin = "tty"
 )
 
 // Limits bound the output in one Result, each stream by itself.
@@ -138,7 +151,7 @@ type CheckRequest struct {
 	Limits  Limits
 
 	Input      string // written to the job's stdin
-	CloseInput bool   // the end of the input: stdin is closed once the command has read what waits
+	CloseInput bool   // the end of the input: stdin is closed once the command has read what waits; of a terminal: Ctrl-D
 }
 
 // KillRequest asks for the end of a job. With AllJobs its Result has only Jobs
@@ -197,6 +210,7 @@ type Result struct {
 	Leftover []Process     `json:"leftover,omitempty"` // the processes that still run after bash ended
 	Ended    []Process     `json:"ended,omitempty"`    // Kill only: the processes that it ended, besides bash
 	Matched  bool          `json:"matched,omitempty"`  // Check only: the output matches WaitFor
+	Screen   string        `json:"screen,omitempty"`   // StdinTTY only: what the terminal shows, or showed last, as plain text; trailing blanks and empty lines are left out
 	Usage    Usage         `json:"usage,omitzero"`
 	Jobs     []Result      `json:"jobs,omitempty"` // AllJobs only, without output; nothing else is set then
 }

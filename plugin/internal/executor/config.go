@@ -50,20 +50,20 @@ var quiet = []string{
 	"DEBIAN_FRONTEND=noninteractive", "PIP_NO_INPUT=1", "PYTHONUNBUFFERED=1",
 }
 
-// baseEnv returns the environment of every command.
-func (c Config) baseEnv() []string {
-	env := c.Env
-	if env == nil {
+// baseEnvs returns the environment of every command, and of those with a terminal.
+func (c Config) baseEnvs() (env, ofTerminals []string) {
+	if env = c.Env; env == nil {
 		env = os.Environ()
 	}
 	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		name := nameOf(entry)
-		return name == "GPG_TTY" || pluginsOwn(name) || matchesAny(c.DropEnv, name) // commands have no terminal
+		return name == "GPG_TTY" || pluginsOwn(name) || matchesAny(c.DropEnv, name) // that terminal is not the command's
 	})
+	ofTerminals = slices.DeleteFunc(slices.Clone(env), func(entry string) bool { return nameOf(entry) == "COLUMNS" || nameOf(entry) == "LINES" })
 	if !slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "GIT_ASKPASS=") }) {
 		env = append(env, "GIT_ASKPASS=") // otherwise git asks in a window, by SSH_ASKPASS
 	}
-	return override(env, quiet)
+	return override(env, quiet), override(ofTerminals, []string{"TERM=xterm-256color"})
 }
 
 // pluginsOwn reports whether a variable is part of the handshake between host and

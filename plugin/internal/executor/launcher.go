@@ -23,6 +23,7 @@ import (
 type launcher struct {
 	dir   *directory
 	env   []string
+	ttys  []string // the environment of commands with a terminal
 	null  *os.File
 	logs  *output.Logs
 	turns job.Turns
@@ -45,9 +46,11 @@ func newLauncher(cfg Config, start func(process.Spec) (*process.Group, error)) (
 		return nil, err
 	}
 	temp, _ := filepath.EvalSymlinks(cmp.Or(cfg.Temp, os.TempDir())) // otherwise confined commands do not start
+	env, ttys := cfg.baseEnvs()
 	return &launcher{
 		dir:   dir,
-		env:   cfg.baseEnv(),
+		env:   env,
+		ttys:  ttys,
 		null:  null,
 		logs:  output.NewLogs(cfg.Logs),
 		turns: job.NewTurns(runtime.GOMAXPROCS(0)),
@@ -78,7 +81,11 @@ func (l *launcher) launch(req shared.ExecuteRequest, dir string, number int) (*j
 		return nil, err
 	}
 	defer policy.Close()
-	env := override(append(make([]string, 0, len(l.env)+len(req.Env)+2), l.env...), append(policy.Env, req.Env...))
+	base := l.env
+	if req.Stdin == shared.StdinTTY {
+		base = l.ttys
+	}
+	env := override(append(make([]string, 0, len(base)+len(req.Env)+2), base...), append(policy.Env, req.Env...))
 	j, err := job.Start(job.Config{
 		Start: l.start,
 		Logs:  l.logs,

@@ -78,14 +78,20 @@ func validateEnv(env []string) error {
 }
 
 func validateStdin(req *shared.ExecuteRequest) error {
-	switch kinds := []shared.Stdin{shared.StdinNone, shared.StdinPipe}; {
+	switch kinds := []shared.Stdin{shared.StdinNone, shared.StdinPipe, shared.StdinTTY}; {
 	case !slices.Contains(kinds, req.Stdin):
 		return invalid("Stdin", "is %q: use one of %q", req.Stdin, kinds)
 	case req.Stdin == shared.StdinNone && req.Input != "":
 		return invalid("Input", "needs a stdin: set Stdin to one of %q", kinds[1:])
 	case len(req.Input) > shared.MaxInputBytes:
 		return invalid("Input", "has %d bytes: at most %d are allowed; send the rest by Check", len(req.Input), shared.MaxInputBytes)
+	case req.Columns < 0 || req.Columns > shared.MaxColumns:
+		return invalid("Columns", "is %d: use 1 to %d, or 0 for %d", req.Columns, shared.MaxColumns, shared.DefaultColumns)
+	case req.Rows < 0 || req.Rows > shared.MaxRows:
+		return invalid("Rows", "is %d: use 1 to %d, or 0 for %d", req.Rows, shared.MaxRows, shared.DefaultRows)
 	}
+	req.Columns, req.Rows = cmp.Or(req.Columns, shared.DefaultColumns), cmp.Or(req.Rows, shared.DefaultRows)
+	req.Merge = req.Merge || req.Stdin == shared.StdinTTY
 	return nil
 }
 

@@ -13,5 +13,8 @@
 //	pipe ► source ┬► live copy ► the request's writer   (raw bytes)
 //	              └► output.Stream ► Results and log     (text)
 //
+// A command with a terminal writes to that instead of a pipe. A third copy of the bytes
+// goes to a screen, and an input takes what CheckRequest.Input writes.
+//
 // A Result is an immutable account of the Job at one moment.
 package job

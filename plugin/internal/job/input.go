@@ -13,7 +13,8 @@ import (
 // read waits in memory, so that no caller waits for the command. A command without a
 // stdin has a nil input, which does nothing.
 type input struct {
-	to   *os.File      // the writing end of a pipe
+	to   *os.File      // the writing end of a pipe, or a terminal, which the source closes
+	tty  bool          // to is a terminal
 	done chan struct{} // closed when run has ended
 
 	mu      sync.Mutex // guards the fields below
@@ -29,11 +30,11 @@ func newInput() (*os.File, *input, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot make a pipe: %w", err)
 	}
-	return read, inputTo(write), nil
+	return read, inputTo(write, false), nil
 }
 
-func inputTo(file *os.File) *input {
-	in := &input{to: file, done: make(chan struct{})}
+func inputTo(file *os.File, tty bool) *input {
+	in := &input{to: file, tty: tty, done: make(chan struct{})}
 	in.changed = sync.NewCond(&in.mu)
 	return in
 }
@@ -48,11 +49,10 @@ func (in *input) start(text string) {
 
 func (in *input) run() {
 	defer close(in.done)
-	defer in.to.Close()
 	for {
 		part := in.next()
 		if len(part) == 0 {
-			return
+			break
 		}
 		n, err := in.to.Write(part)
 		in.mu.Lock()
@@ -60,6 +60,9 @@ func (in *input) run() {
 			in.waiting, in.broken = nil, true
 		}
 		in.mu.Unlock()
+	}
+	if !in.tty {
+		in.to.Close()
 	}
 }
 
@@ -73,8 +76,13 @@ func (in *input) next() []byte {
 	return in.waiting[:min(len(in.waiting), bufferSize)]
 }
 
+const endOfTransmission = "\x04" // the key Ctrl-D
+
 // put adds text to what waits, and the end of the input if last is set.
 func (in *input) put(text string, last bool) error {
+	if in.tty && last {
+		text, last = text+endOfTransmission, false
+	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	switch {

@@ -41,7 +41,8 @@ type Job struct {
 	group          *process.Group
 	stdout, stderr *source // stderr is nil if it is merged into stdout
 	copies         [2]*liveCopy
-	input          *input // nil: its stdin is /dev/null
+	input          *input  // nil: its stdin is /dev/null
+	screen         *screen // nil: it has no terminal
 
 	ended chan struct{} // closed when bash has ended, its output is read and outcome is set
 	over  chan struct{} // closed when no process of the job lives and all output is read
@@ -66,7 +67,7 @@ func Start(cfg Config, req shared.ExecuteRequest) (*Job, error) {
 	j := &Job{req: req, dir: cfg.Dir, policy: cfg.Policy, limits: cfg.Limits, ended: make(chan struct{}), over: make(chan struct{})}
 	files, err := j.open(cfg)
 	if err == nil {
-		j.group, err = start(cfg, files, req.Command)
+		j.group, err = start(cfg, files, req)
 	}
 	for _, f := range files {
 		if f != cfg.Null {
@@ -99,9 +100,10 @@ func Start(cfg Config, req shared.ExecuteRequest) (*Job, error) {
 	return j, nil
 }
 
-func start(cfg Config, files []*os.File, command string) (*process.Group, error) {
+func start(cfg Config, files []*os.File, req shared.ExecuteRequest) (*process.Group, error) {
 	spec := process.Spec{Path: cfg.Bash, Dir: cfg.Place, Env: cfg.Env, Files: files, Restrict: cfg.Policy.Restrict, Rlimits: cfg.Limits.Rlimits, Cgroup: cfg.Limits.Cgroup}
-	script, err := arguments(&spec, command)
+	spec.Terminal = req.Stdin == shared.StdinTTY
+	script, err := arguments(&spec, req.Command)
 	if err != nil {
 		return nil, err
 	}
@@ -112,13 +114,21 @@ func start(cfg Config, files []*os.File, command string) (*process.Group, error)
 // open makes the sources, live copies and input. It returns the command's files.
 func (j *Job) open(cfg Config) (files []*os.File, err error) {
 	stdin := cfg.Null
-	if j.req.Stdin == shared.StdinPipe {
-		if stdin, j.input, err = newInput(); err != nil {
-			return nil, err
-		}
+	switch j.req.Stdin {
+	case shared.StdinPipe:
+		stdin, j.input, err = newInput()
+	case shared.StdinTTY:
+		stdin, j.input, j.screen, err = newTerminal(j.req.Columns, j.req.Rows)
+	}
+	if err != nil {
+		return nil, err
 	}
 	files = []*os.File{stdin}
 	j.copies[0], j.copies[1] = newLiveCopies(j.req.Stdout, j.req.Stderr, j.req.Lossless)
+	if j.screen != nil {
+		j.stdout = j.sourceOf(cfg, ".stdout.log", j.copies[0], j.input.to)
+		return []*os.File{stdin, stdin, stdin}, nil
+	}
 	var write *os.File
 	if j.stdout, write, err = j.openStream(cfg, ".stdout.log", j.copies[0]); err != nil {
 		return files, err
@@ -133,13 +143,16 @@ func (j *Job) open(cfg Config) (files []*os.File, err error) {
 }
 
 func (j *Job) openStream(cfg Config, name string, copy *liveCopy) (*source, *os.File, error) {
-	limits := j.req.Limits
-	text := output.NewStream(output.StreamConfig{Logs: cfg.Logs, Name: cfg.Name + name, Tail: limits.MaxBytes})
-	s, write, err := newSource(cfg.Turns, text, copy)
+	read, write, err := pipe(0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot make a pipe: %w", err)
 	}
-	return s, write, nil
+	return j.sourceOf(cfg, name, copy, read), write, nil
+}
+
+func (j *Job) sourceOf(cfg Config, name string, copy *liveCopy, from *os.File) *source {
+	text := output.NewStream(output.StreamConfig{Logs: cfg.Logs, Name: cfg.Name + name, Tail: j.req.Limits.MaxBytes})
+	return newSource(cfg.Turns, text, copy, j.screen, from)
 }
 
 // abandon closes the sources and live copies of a command that did not start.
@@ -148,6 +161,7 @@ func (j *Job) abandon() {
 		s.file.Close()
 	}
 	j.closeCopies()
+	j.screen.close()
 	if j.input != nil {
 		j.input.to.Close()
 	}
@@ -216,6 +230,7 @@ func (j *Job) finish() {
 		s.close()
 	}
 	j.input.close()
+	j.screen.close()
 	j.closeCopies() // with Merge, the copy for stderr has no source that closes it
 }
 

@@ -30,7 +30,7 @@ func (j *Job) account(show func(*output.Stream) shared.Output, peek bool) *share
 		j.toldEnd = true
 		j.mu.Unlock()
 	}
-	r.Stdout = j.stdout.show(show)
+	r.Stdout, r.Screen = j.stdout.show(show), j.screen.text()
 	if j.stderr != nil {
 		r.Stderr = j.stderr.show(show)
 	}

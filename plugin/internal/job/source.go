@@ -29,8 +29,8 @@ type Turns chan struct{}
 // NewTurns returns Turns for a number of processors.
 func NewTurns(processors int) Turns { return make(Turns, max(1, processors-1)) }
 
-// source is one stream of a command: the reading end of its pipe, and the two
-// destinations of the bytes. A goroutine (run) reads until the end of file; drain
+// source is one stream of a command: the reading end of its pipe, or its terminal, and
+// the destinations of the bytes. A goroutine (run) reads until the end of file; drain
 // may read at the same time.
 type source struct {
 	file  *os.File
@@ -38,6 +38,7 @@ type source struct {
 	turns Turns
 	text  *output.Stream
 	copy  *liveCopy
+	shown *screen       // nil: the file is a pipe
 	done  chan struct{} // closed when the goroutine has ended
 
 	mu    sync.Mutex // held during a read and the handling of its bytes; guards the fields below
@@ -45,20 +46,17 @@ type source struct {
 	eof   bool
 }
 
-// newSource makes a source and returns it with the writing end of its pipe.
-func newSource(turns Turns, text *output.Stream, copy *liveCopy) (*source, *os.File, error) {
-	read, write, err := pipe(0)
-	if err != nil {
-		return nil, nil, err
-	}
-	conn, _ := read.SyscallConn() // fails only for a closed file
-	return &source{file: read, conn: conn, turns: turns, text: text, copy: copy, done: make(chan struct{})}, write, nil
+func newSource(turns Turns, text *output.Stream, copy *liveCopy, shown *screen, from *os.File) *source {
+	conn, _ := from.SyscallConn() // fails only for a closed file
+	return &source{file: from, conn: conn, turns: turns, text: text, copy: copy, shown: shown, done: make(chan struct{})}
 }
 
 // run reads until the end of file.
 func (s *source) run() {
 	defer close(s.done)
-	defer s.file.Close()
+	if s.shown == nil { // otherwise SIGHUP would kill a command that has closed its terminal and goes on
+		defer s.file.Close()
+	}
 	_ = s.conn.Read(func(fd uintptr) bool {
 		for {
 			s.text.Ready()
@@ -96,6 +94,7 @@ func (s *source) read(fd int) (n int, err error) {
 	}
 	s.total += int64(n)
 	s.copy.put(buffer[:n])
+	s.shown.put(buffer[:n])
 	_, _ = s.text.Write(buffer[:n])
 	return n, nil
 }
@@ -112,10 +111,16 @@ func (s *source) drain() {
 	})
 }
 
-// written returns how many bytes have entered the pipe so far.
+// terminalBuffers are more bytes than a terminal holds. It does not say how many it has.
+const terminalBuffers = 128 << 10
+
+// written returns how many bytes have entered the pipe so far, or more.
 func (s *source) written(fd int) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.shown != nil {
+		return s.total + terminalBuffers
+	}
 	pending, err := unix.IoctlGetInt(fd, pendingRequest)
 	if err != nil {
 		return s.total

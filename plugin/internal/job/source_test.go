@@ -14,8 +14,9 @@ import (
 func TestClosingASourceThatAnotherProcessFloods(t *testing.T) {
 	t.Parallel()
 	logs := output.NewLogs(output.LogsConfig{Dir: t.TempDir()})
-	s, write, err := newSource(NewTurns(2), output.NewStream(output.StreamConfig{Logs: logs, Name: "log"}), nil)
+	read, write, err := pipe(0)
 	require.NoError(t, err)
+	s := newSource(NewTurns(2), output.NewStream(output.StreamConfig{Logs: logs, Name: "log"}), nil, nil, read)
 	go s.run()
 	go func() {
 		defer write.Close()

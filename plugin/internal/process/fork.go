@@ -15,6 +15,8 @@ type Spec struct {
 	Env   []string
 	Files []*os.File // stdin, stdout, stderr, and further descriptors from 3 on
 
+	Terminal bool // stdin is a terminal, which the program's session takes as its own
+
 	Restrict func() error   // called on the thread that forks and ends then: the program inherits what it does to that; nil: nothing
 	Rlimits  map[int]uint64 // Linux only: the most that it and its descendants may set these limits to
 	Cgroup   *os.File       // Linux only: the directory of the cgroup that it starts in; nil: this process's
@@ -23,7 +25,7 @@ type Spec struct {
 // fork starts a program that carries a tag, and calls begun with its pid. Only one
 // fork may run at a time, because this process carries the tag meanwhile.
 func fork(spec Spec, m tag, begun func(pid int)) (err error) {
-	attr := &syscall.ProcAttr{Dir: spec.Dir, Env: spec.Env, Sys: &syscall.SysProcAttr{Setsid: true}}
+	attr := &syscall.ProcAttr{Dir: spec.Dir, Env: spec.Env, Sys: &syscall.SysProcAttr{Setsid: true, Setctty: spec.Terminal}}
 	for _, f := range spec.Files {
 		attr.Files = append(attr.Files, f.Fd())
 	}

@@ -1,0 +1,224 @@
+package job
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/charmbracelet/x/vt"
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// screenBuffer is how many bytes wait for the emulator at most. If more come, all but
+	// the last screenKept are skipped: they have scrolled away.
+	screenBuffer, screenKept = 256 << 10, 64 << 10
+	screenPart               = 4 << 10         // bytes that the emulator takes at a time
+	screenPatience           = 2 * time.Second // for the emulator to draw what has come
+)
+
+// newTerminal opens a pseudo-terminal. It returns the command's end, the input to it and
+// its screen.
+func newTerminal(columns, rows int) (*os.File, *input, *screen, error) {
+	ours, theirs, err := pty.Open()
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("cannot open a terminal: %w", err)
+	}
+	defer ours.Close()
+	// The library has made ours a file that waits in system calls, which nothing ends.
+	err = pty.Setsize(ours, &pty.Winsize{Cols: uint16(columns), Rows: uint16(rows)})
+	fd := -1
+	if err == nil {
+		fd, err = unix.FcntlInt(ours.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	}
+	if err == nil {
+		err = unix.SetNonblock(fd, true)
+	}
+	if err != nil {
+		theirs.Close()
+		return nil, nil, nil, fmt.Errorf("cannot set up a terminal: %w", err)
+	}
+	in := inputTo(os.NewFile(uintptr(fd), "terminal"), true)
+	return theirs, in, newScreen(columns, rows, func(text string) { _ = in.put(text, false) }), nil
+}
+
+// screen shows what a command draws on its terminal. Emulators are slow: the screen's
+// goroutine (run) feeds one, and output never waits for it. A command without a terminal
+// has a nil screen, which does nothing.
+type screen struct {
+	columns, rows int
+	answer        func(string) // takes what the terminal answers to a program
+
+	drawing  sync.Mutex   // held while the emulator is used; taken before mu
+	emulator *vt.Emulator // nil once the screen is closed and drawn
+
+	mu      sync.Mutex // guards the fields below
+	changed *sync.Cond
+	waiting []byte
+	came    int64 // bytes so far
+	drawn   int64 // of them, drawn or skipped
+	closed  bool  // no more come
+	last    string
+}
+
+func newScreen(columns, rows int, answer func(string)) *screen {
+	s := &screen{columns: columns, rows: rows, answer: answer}
+	s.changed = sync.NewCond(&s.mu)
+	s.reset()
+	go s.run()
+	return s
+}
+
+// reset begins with an empty screen.
+func (s *screen) reset() {
+	e := vt.NewEmulator(s.columns, s.rows)
+	e.SetScrollbackSize(1) // the least; it is not shown
+	s.emulator = e
+	go func() { // a program waits for the answers, and the emulator for their reader
+		buffer := make([]byte, 1<<10)
+		for n, err := e.Read(buffer); err == nil; n, err = e.Read(buffer) {
+			s.answer(string(buffer[:n]))
+		}
+	}()
+}
+
+// put takes output.
+func (s *screen) put(p []byte) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting = append(s.waiting, p...)
+	s.came += int64(len(p))
+	if len(s.waiting) > screenBuffer {
+		s.waiting = append([]byte(nil), s.waiting[len(s.waiting)-screenKept:]...)
+		s.drawn = s.came - screenKept
+	}
+	s.changed.Broadcast()
+}
+
+func (s *screen) run() {
+	for {
+		part := s.next()
+		if len(part) == 0 {
+			break
+		}
+		s.draw(part)
+		s.mu.Lock()
+		s.drawn = min(s.drawn+int64(len(part)), s.came-int64(len(s.waiting)))
+		s.changed.Broadcast()
+		s.mu.Unlock()
+	}
+	s.drawing.Lock()
+	defer s.drawing.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = plain(s.emulator)
+	s.end()
+	s.emulator = nil // a finished job is kept for long
+}
+
+// next waits for output and takes the next part of it; none: there will be none.
+func (s *screen) next() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.waiting) == 0 && !s.closed {
+		s.changed.Wait()
+	}
+	s.skipLocked()
+	n := min(len(s.waiting), screenPart)
+	part := s.waiting[:n]
+	if s.waiting = s.waiting[n:]; len(s.waiting) == 0 {
+		s.waiting = nil
+	}
+	return part
+}
+
+// skipLocked drops the lines that the last ones will scroll away, because scrolling is
+// what takes an emulator longest. It keeps all up to the last escape sequence that is
+// not a colour.
+func (s *screen) skipLocked() {
+	to := len(s.waiting)
+	for range s.rows + 1 {
+		if to = bytes.LastIndexByte(s.waiting[:to], '\n'); to <= 0 {
+			return
+		}
+	}
+	from := to
+	for isColour := true; isColour && from >= 0; {
+		if from = bytes.LastIndexByte(s.waiting[:from], '\x1b'); from >= 0 {
+			sequence := bytes.TrimLeft(s.waiting[from+1:], "[0123456789;:")
+			isColour = len(sequence) > 0 && sequence[0] == 'm'
+		}
+	}
+	from = max(from, 0)
+	if from += bytes.IndexByte(s.waiting[from:], '\n'); from < to {
+		s.waiting = slices.Delete(s.waiting, from, to)
+		s.drawn += int64(to - from)
+	}
+}
+
+// draw feeds the emulator. If that fails, the screen begins anew.
+func (s *screen) draw(part []byte) {
+	s.drawing.Lock()
+	defer s.drawing.Unlock()
+	defer func() {
+		if recover() != nil {
+			s.end()
+			s.reset()
+		}
+	}()
+	_, _ = s.emulator.Write(part)
+}
+
+// end ends the goroutine that reads the emulator's answers.
+func (s *screen) end() { _ = s.emulator.InputPipe().(io.Closer).Close() }
+
+// close ends run, once it has drawn what has come.
+func (s *screen) close() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.changed.Broadcast()
+}
+
+// text returns what the terminal shows. It waits up to screenPatience for what has come
+// to be drawn.
+func (s *screen) text() string {
+	if s == nil {
+		return ""
+	}
+	late := false
+	timer := time.AfterFunc(screenPatience, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		late = true
+		s.changed.Broadcast()
+	})
+	defer timer.Stop()
+	s.mu.Lock()
+	for target := s.came; s.drawn < target && !late; {
+		s.changed.Wait()
+	}
+	s.mu.Unlock()
+	s.drawing.Lock()
+	defer s.drawing.Unlock()
+	if s.emulator == nil {
+		return s.last
+	}
+	return plain(s.emulator)
+}
+
+func plain(e *vt.Emulator) string {
+	return strings.ToValidUTF8(strings.TrimRight(e.String(), "\n"), "\uFFFD")
+}

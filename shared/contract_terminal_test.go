@@ -1,0 +1,191 @@
+package shared_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
+)
+
+// atTerminal starts a program in a terminal, as a job.
+func atTerminal(t *testing.T, bash shared.Bash, req shared.ExecuteRequest) int {
+	t.Helper()
+	program, _, _ := strings.Cut(req.Command, " ")
+	if _, err := exec.LookPath(program); err != nil {
+		t.Skip(program, "is not installed")
+	}
+	req.Mode, req.Stdin = shared.ModeBackground, shared.StdinTTY
+	r := execute(t, bash, req)
+	require.Empty(t, r.Cause)
+	return r.PID
+}
+
+// awaitScreen returns once the terminal shows all texts.
+func awaitScreen(t *testing.T, bash shared.Bash, pid int, texts ...string) string {
+	t.Helper()
+	var r *shared.Result
+	defer func() {
+		if t.Failed() {
+			t.Logf("%s, screen:\n%s", r.Status, r.Screen)
+		}
+	}()
+	for _, text := range texts {
+		eventually(t, text+" on the screen", func() bool {
+			r = check(t, bash, shared.CheckRequest{PID: pid})
+			return strings.Contains(r.Screen, text)
+		})
+	}
+	return r.Screen
+}
+
+// press types keys, without waiting for what they do.
+func press(t *testing.T, bash shared.Bash, pid int, keys string) {
+	t.Helper()
+	check(t, bash, shared.CheckRequest{PID: pid, Input: keys, Peek: true})
+}
+
+func TestATerminalIsOne(t *testing.T) {
+	t.Parallel()
+	bash := launchWith(t, shared.LaunchConfig{Env: append(os.Environ(), "PAGER=more", "EDITOR=ed", "COLUMNS=9", "LINES=9")})
+	r := execute(t, bash, shared.ExecuteRequest{Stdin: shared.StdinTTY, Command: `tty; for i in 0 1 2; do test -t $i || echo no $i; done; echo to tty >/dev/tty; echo err >&2
+		stty size; echo $TERM $PAGER $EDITOR ${GIT_TERMINAL_PROMPT-asks}; env | grep -E '^(COLUMNS|LINES)='; printf '\033[31mred\033[0m\n'`})
+	assert.Regexp(t, "^/dev/pts/\\d+\nto tty\nerr\n40 120\nxterm-256color more ed asks\nred\n$", r.Stdout.Content)
+	assert.Empty(t, r.Stderr.Content, "one stream")
+	assert.Equal(t, strings.TrimSuffix(r.Stdout.Content, "\n"), r.Screen, "so short an output is all on the screen")
+	r = execute(t, bash, shared.ExecuteRequest{Stdin: shared.StdinTTY, Columns: 500, Rows: 7, Command: "stty size; yes no | head -n 9; printf %0300d 7; echo; echo; echo"})
+	assert.Equal(t, "no\nno\nno\n"+strings.Repeat("0", 299)+"7", r.Screen)
+	for _, req := range []shared.ExecuteRequest{{Columns: -1}, {Columns: 501}, {Rows: -1}, {Rows: 201}} {
+		req.Command, req.Stdin = "true", shared.StdinTTY
+		_, err := bash.Execute(t.Context(), req)
+		assert.Contains(t, requireCode(t, err, shared.ErrInvalid).Message, "0 for ")
+	}
+}
+
+func TestControlKeysOfATerminal(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	r := execute(t, bash, shared.ExecuteRequest{Stdin: shared.StdinTTY, Command: "cat", Input: "line\n\x04"})
+	assert.Equal(t, "line\nline\n", r.Stdout.Content, "what is typed, and what cat says")
+	pid := atTerminal(t, bash, shared.ExecuteRequest{Command: "bash -c 'trap \"echo caught\" INT; echo up; sleep 1000'; echo over"})
+	awaitText(t, bash, pid, "up")
+	r = check(t, bash, shared.CheckRequest{PID: pid, Input: "\x03", Wait: hang, WaitFor: "over"})
+	assert.Contains(t, r.Stdout.Content, "caught\n")
+	pid = atTerminal(t, bash, shared.ExecuteRequest{Command: "bash -c 'echo up; wc -l'"})
+	awaitText(t, bash, pid, "up")
+	r = check(t, bash, shared.CheckRequest{PID: pid, Input: "a\nb\n", CloseInput: true, Wait: hang})
+	assert.Equal(t, shared.StatusCompleted, r.Status, "CloseInput is Ctrl-D: %v", r)
+	assert.Contains(t, r.Stdout.Content, "2\n")
+}
+
+// Nothing of what the command wrote last is lost, and nothing survives.
+func TestTheEndOfATerminal(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	for range 5 {
+		r := execute(t, bash, shared.ExecuteRequest{Stdin: shared.StdinTTY, Command: "seq 20000"})
+		require.EqualValues(t, 20000, r.Stdout.TotalLines)
+		require.True(t, strings.HasSuffix(r.Screen, "\n19999\n20000"))
+	}
+	pid := atTerminal(t, bash, shared.ExecuteRequest{Command: `bash -c 'trap "" HUP TERM; setsid sleep 1000 & sleep 1000 & echo $! $$; cat'`})
+	pids := numbers(t, awaitText(t, bash, pid, `\d+ \d+`).Stdout.Content)
+	r := kill(t, bash, pid)
+	assert.Equal(t, shared.CauseKill, r.Cause)
+	awaitDeath(t, append(pids, pid)...)
+}
+
+func TestAConfinedTerminal(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	confined := &shared.Confine{ReadOnly: true, Private: true, NoNetwork: true, BestEffort: true}
+	r := execute(t, bash, shared.ExecuteRequest{Stdin: shared.StdinTTY, Confine: confined, Resources: shared.Resources{Disk: 1 << 20},
+		Command: "read -rsp 'Password: ' word </dev/tty; echo; echo got $word >/dev/tty; stty size", Input: "secret\n"})
+	assert.Contains(t, r.Stdout.Content, "got secret\n40 120\n")
+	assert.NotEmpty(t, r.Confined)
+}
+
+// A flood never waits for the screen, and the screen shows its end.
+func TestAFloodOnATerminal(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	r := execute(t, bash, shared.ExecuteRequest{Stdin: shared.StdinTTY, Columns: 500, Rows: 200, Command: "seq 2000000"})
+	assert.EqualValues(t, 2000000, r.Stdout.TotalLines)
+	assert.Contains(t, r.Screen, "\n1999999\n2000000")
+	assert.NotContains(t, r.Screen, "\n1999700\n")
+}
+
+func TestProgramsAtATerminal(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	bash := launchWith(t, shared.LaunchConfig{Dir: dir, Env: append(os.Environ(), "HOME="+dir)})
+	t.Run("vim", func(t *testing.T) {
+		pid := atTerminal(t, bash, shared.ExecuteRequest{Command: "vim -u NONE note"})
+		awaitScreen(t, bash, pid, "[New", "~")
+		press(t, bash, pid, "ihello\x1b")
+		awaitScreen(t, bash, pid, "hello")
+		press(t, bash, pid, "yyp0Rj\x1b:wq\r")
+		require.Equal(t, shared.StatusCompleted, awaitEnd(t, bash, pid).Status)
+		assert.Equal(t, "hello\njello\n", readFile(t, filepath.Join(dir, "note")))
+	})
+	t.Run("less", func(t *testing.T) {
+		run(t, bash, "seq -f 'line %g' 1000 >lines")
+		pid := atTerminal(t, bash, shared.ExecuteRequest{Command: "less lines", Columns: 80, Rows: 10})
+		awaitScreen(t, bash, pid, "line 9\n")
+		press(t, bash, pid, " ")
+		assert.NotContains(t, awaitScreen(t, bash, pid, "line 18\n"), "line 9\n")
+		press(t, bash, pid, "/777\r")
+		awaitScreen(t, bash, pid, "line 777\n")
+		press(t, bash, pid, "q")
+		awaitEnd(t, bash, pid)
+	})
+	t.Run("python3", func(t *testing.T) {
+		pid := atTerminal(t, bash, shared.ExecuteRequest{Command: "python3 -q"})
+		awaitText(t, bash, pid, ">>> $")
+		r := check(t, bash, shared.CheckRequest{PID: pid, Input: "print(6*7)\r", Wait: hang, WaitFor: "^42\n>>> $"})
+		assert.True(t, r.Matched)
+		r = check(t, bash, shared.CheckRequest{PID: pid, Input: "\x04", Wait: hang})
+		assert.Equal(t, shared.StatusCompleted, r.Status)
+	})
+	t.Run("git add -p", func(t *testing.T) {
+		if _, err := exec.LookPath("git"); err != nil {
+			t.Skip("git is not installed")
+		}
+		run(t, bash, "git init -q repo && cd repo && echo one >file && git add file && git -c user.name=n -c user.email=e commit -qm m && echo two >>file")
+		pid := atTerminal(t, bash, shared.ExecuteRequest{Command: "git add -p", Dir: filepath.Join(dir, "repo")})
+		awaitScreen(t, bash, pid, "Stage this hunk")
+		r := check(t, bash, shared.CheckRequest{PID: pid, Input: "y\r", Wait: hang})
+		assert.Equal(t, shared.StatusCompleted, r.Status)
+		assert.Contains(t, run(t, bash, "git -C repo diff --cached").Stdout.Content, "+two")
+	})
+	t.Run("bash -i", func(t *testing.T) {
+		pid := atTerminal(t, bash, shared.ExecuteRequest{Command: "bash --norc -i"})
+		awaitText(t, bash, pid, `[#$] $`)
+		r := check(t, bash, shared.CheckRequest{PID: pid, Input: "echo $((6*7))\r", Wait: hang, WaitFor: `^42\n.*[#$] $`})
+		assert.True(t, r.Matched, r.Stdout.Content)
+		press(t, bash, pid, "\x1b[A\x7f\x7f\x7f8))\r") // the line before, with another end
+		awaitScreen(t, bash, pid, "\n48\nbash")
+		press(t, bash, pid, "(echo rea''dy; exec sleep 1000)\r")
+		awaitScreen(t, bash, pid, "\nready")
+		r = check(t, bash, shared.CheckRequest{PID: pid, Input: "\x1a", Wait: hang, WaitFor: `Stopped.*\n.*[#$] $`}) // Ctrl-Z
+		assert.True(t, r.Matched)
+		r = check(t, bash, shared.CheckRequest{PID: pid, Input: "exit 5\rexit 5\r", Wait: hang})
+		assert.Equal(t, 5, r.ExitCode, r.Screen)
+	})
+	t.Run("a password", func(t *testing.T) {
+		pid := atTerminal(t, bash, shared.ExecuteRequest{Command: "bash -c 'read -rsp \"Password: \" word; echo; [[ $word == secret ]] && echo welcome'"})
+		awaitText(t, bash, pid, "Password: $")
+		r := check(t, bash, shared.CheckRequest{PID: pid, Input: "secret\r", Wait: hang, All: true})
+		assert.Equal(t, "Password: \nwelcome\n", r.Stdout.Content, "it is not shown")
+	})
+	t.Run("top", func(t *testing.T) {
+		pid := atTerminal(t, bash, shared.ExecuteRequest{Command: "top -d 1"})
+		awaitScreen(t, bash, pid, "PID USER", "load average")
+		press(t, bash, pid, "q")
+		awaitEnd(t, bash, pid)
+	})
+}
