@@ -53,6 +53,7 @@ const (
 	MaxMaxBytes     = 1 << 20           // the largest Limits.MaxBytes
 	MaxCommandBytes = 1 << 20           // the longest ExecuteRequest.Command
 	MaxPatternBytes = 1000              // the longest CheckRequest.WaitFor
+	MaxNotable      = 100               // the largest Limits.Notable
 	MaxInputBytes   = 1 << 20           // the most input that may wait for a command to read it
 	DefaultColumns  = 120               // ExecuteRequest.Columns
 	DefaultRows     = 40                // ExecuteRequest.Rows
@@ -124,6 +125,7 @@ type Limits struct {
 	MaxLines int // 0: DefaultMaxLines; negative: no limit
 	MaxBytes int // 0: DefaultMaxBytes; at most MaxMaxBytes; negative is invalid
 	Ends     int // >0: when a limit is exceeded, keep this many bytes of each end, at most half of MaxBytes, instead of the tail; negative or above MaxMaxBytes is invalid
+	Notable  int // how many lines for Output.Notable; 0: none, at no cost; negative or above MaxNotable is invalid
 }
 
 // CheckRequest asks for a job's state and new output. With AllJobs it asks for
@@ -215,6 +217,12 @@ type Result struct {
 	Jobs     []Result      `json:"jobs,omitempty"` // AllJobs only, without output; nothing else is set then
 }
 
+// Line is a line of output.
+type Line struct {
+	Number int64  `json:"number"` // from 1, in the whole stream
+	Text   string `json:"text"`   // its first 500 bytes
+}
+
 // Process is a process that a command started.
 type Process struct {
 	PID     int    `json:"pid"`
@@ -240,6 +248,11 @@ type Output struct {
 	StartsMidLine   bool  `json:"starts_mid_line,omitempty"`   // Content begins within a line that is too long for MaxBytes, alone or with the lines after it
 	Partial         bool  `json:"partial,omitempty"`           // Content ends in a line that is still being written
 	Dropped         int64 `json:"dropped,omitempty"`           // raw bytes so far that were no text: escape sequences, control characters
+
+	// Notable are lines that the limits cut and that look like errors: the first and the
+	// last ones of them, in order. It finds them in the log, within 32 MiB of either end of
+	// what was cut.
+	Notable []Line `json:"notable,omitempty"`
 
 	Path      string `json:"path,omitempty"`       // log with the whole stream so far; every job has one; "" if Content is all there was
 	PathError string `json:"path_error,omitempty"` // why that log is incomplete; "" if it is complete

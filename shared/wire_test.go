@@ -66,7 +66,7 @@ func TestEveryFieldOfAResultTravels(t *testing.T) {
 }
 
 func TestEveryFieldOfARequestTravels(t *testing.T) {
-	want := ExecuteRequest{Command: "c\x01", Mode: ModeAuto, Timeout: 3, Dir: "d", Env: []string{"A=B"}, Merge: true, Limits: Limits{-1, 2, 3},
+	want := ExecuteRequest{Command: "c\x01", Mode: ModeAuto, Timeout: 3, Dir: "d", Env: []string{"A=B"}, Merge: true, Limits: Limits{-1, 2, 3, 4}, Stdin: StdinTTY, Input: "i\x03", Columns: 5, Rows: 6,
 		Confine: &Confine{ReadOnly: true, Writable: []string{"w"}, Private: true, Readable: []string{"r"}, NoNetwork: true, BestEffort: true}}
 	c := connect(t, &Plugin{Impl: scripted{execute: func(_ context.Context, req ExecuteRequest) (*Result, error) {
 		assert.Equal(t, want, req)

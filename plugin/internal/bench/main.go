@@ -34,6 +34,7 @@ func rows() []row {
 		{"64 callers of \"true\", commands a second", "os/exec", "≥ 0.85 ×", trueThroughput},
 		{"text through Execute, full log kept", "cat f | tee log | tail -c 51200", "≥ 1 ×", textAgainstTee},
 		{"the same", "cat f | cat > log", "≥ 0.7 ×", textAgainstCat},
+		{"256 MiB of text, searched for notable lines", "not searched", "≥ 0.7 ×", notableThroughput},
 		{"16 commands of 64 MiB at once", "one after the other", "≥ 0.5 ×", manyAtOnce},
 		{"sanitizer alone, plain text", "memory copy", "≥ 0.25 ×", againstCopy},
 		{"the same", "ansi.Strip", "≥ 3 ×", againstStrip(input.BuildLog)},

@@ -104,6 +104,25 @@ func textAgainstCat(b *bench) (string, bool, error) {
 	return fmt.Sprintf("%.2f × (%s, %s)", ratio, b.rate(m[0]), b.rate(m[1])), ratio >= 0.7, nil
 }
 
+// notableThroughput searches a flood that has a notable line nowhere but at its end.
+func notableThroughput(b *bench) (string, bool, error) {
+	if err := b.file("plain", int64(float64(1<<28)*b.scale), input.Compiling); err != nil {
+		return "", false, err
+	}
+	cat := func(limits shared.Limits) func() error {
+		return func() error {
+			_, err := b.client.Execute(b.ctx, shared.ExecuteRequest{Command: "cat plain; echo error; seq 3000", Timeout: time.Hour, Limits: limits})
+			return err
+		}
+	}
+	m, err := alternate(9, cat(shared.Limits{Notable: 10}), b.removeLogs, cat(shared.Limits{}), b.removeLogs)
+	if err != nil {
+		return "", false, err
+	}
+	ratio := float64(m[2]) / float64(m[0])
+	return fmt.Sprintf("%.2f ×", ratio), ratio >= 0.7, nil
+}
+
 // manyAtOnce compares commands that write at the same time with the same commands
 // one after the other.
 func manyAtOnce(b *bench) (string, bool, error) {

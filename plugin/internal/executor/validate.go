@@ -102,6 +102,9 @@ func validateLimits(l *shared.Limits) error {
 	case l.Ends < 0 || l.Ends > shared.MaxMaxBytes:
 		return invalid("Limits.Ends", "is %d: use 0 to keep the tail, or up to %d bytes of each end", l.Ends, shared.MaxMaxBytes)
 	}
+	if l.Notable < 0 || l.Notable > shared.MaxNotable {
+		return invalid("Limits.Notable", "is %d: use 0 to %d", l.Notable, shared.MaxNotable)
+	}
 	l.MaxBytes = cmp.Or(l.MaxBytes, shared.DefaultMaxBytes)
 	l.MaxLines = cmp.Or(l.MaxLines, shared.DefaultMaxLines)
 	return nil

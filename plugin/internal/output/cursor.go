@@ -9,6 +9,7 @@ type cursor struct {
 	pos  int64
 	size int
 	hash uint64
+	line int64 // lines before pos
 }
 
 var cursorSeed = maphash.MakeSeed()
@@ -16,7 +17,7 @@ var cursorSeed = maphash.MakeSeed()
 // cursorLocked returns the cursor for everything so far.
 func (s *Stream) cursorLocked() cursor {
 	line := s.san.Line()
-	return cursor{pos: s.tail.end, size: len(line), hash: maphash.Bytes(cursorSeed, line)}
+	return cursor{pos: s.tail.end, size: len(line), hash: maphash.Bytes(cursorSeed, line), line: s.lines}
 }
 
 // freshLocked returns the position of the first byte not yet shown according to c.

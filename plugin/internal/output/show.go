@@ -28,6 +28,9 @@ func (s *Stream) Show(limits shared.Limits, which View) shared.Output {
 		s.Keep()
 		path, problem = s.sync()
 	}
+	if limits.Notable > 0 && out.Truncated {
+		out.Notable = v.notable(path, out)
+	}
 	out.Path, out.PathError = path, problem
 	if path != "" {
 		if _, err := os.Lstat(path); err != nil {
@@ -52,6 +55,8 @@ type view struct {
 	from   int64         // where the part begins that the Result is about
 	want   int64         // where text should begin: one byte before the part that fits
 	end    int64
+	line   int64  // the number of the line at from
+	lines  int64  // newlines before end
 	text   []byte // up to end; begins later than want if only the log has the beginning
 }
 
@@ -59,11 +64,11 @@ type view struct {
 func (s *Stream) view(limits shared.Limits, which View) *view {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v := &view{limits: limits, end: s.endLocked()}
+	v := &view{limits: limits, end: s.endLocked(), line: 1, lines: s.lines}
 	v.about = shared.Output{TotalBytes: v.end, TotalLines: s.totalLinesLocked(), Dropped: s.san.Dropped()}
 	v.about.Partial = !s.ended && len(s.san.Line()) > 0
 	if !which.All {
-		v.from = min(s.freshLocked(s.shown), v.end)
+		v.from, v.line = min(s.freshLocked(s.shown), v.end), s.shown.line+1
 	}
 	// One byte more than fits shows whether a line begins where the limit falls.
 	v.want = max(v.from, v.end-int64(limits.MaxBytes)-1)

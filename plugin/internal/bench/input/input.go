@@ -19,6 +19,13 @@ func BuildLog(size int) []byte {
 	})
 }
 
+// Compiling is a build's output without warnings or colours.
+func Compiling(size int) []byte {
+	return fill(size, func(b []byte, r *rand.Rand) []byte {
+		return fmt.Appendf(b, "[%4d/9999] Building CXX object src/module_%03d/CMakeFiles/target.dir/file_%05d.cpp.o\n", r.IntN(9999), r.IntN(999), r.IntN(99999))
+	})
+}
+
 // ColouredBuild is a build's output with colours.
 func ColouredBuild(size int) []byte {
 	return fill(size, func(b []byte, r *rand.Rand) []byte {

@@ -1,0 +1,58 @@
+package shared_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"bashplugin/shared"
+)
+
+const failingBuild = `echo 'main.go:7: unused'; seq 3000; echo 'error: early'; seq 500000; echo 'it failed late'; seq 3000; echo 'E: Unable to fetch'; seq 3000; echo done`
+
+// grep -n in the log finds the same.
+func TestNotableLinesOfWhatWasCut(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	all := "1:main.go:7: unused\n3002:error: early\n503003:it failed late\n506004:E: Unable to fetch\n"
+	for _, ends := range []int{0, 1000} {
+		r := execute(t, bash, shared.ExecuteRequest{Command: failingBuild, Limits: shared.Limits{Notable: 10, Ends: ends}})
+		want := all
+		if ends > 0 {
+			want = strings.TrimPrefix(all, "1:main.go:7: unused\n") // which Head shows
+		}
+		assert.Equal(t, want, listLines(r.Stdout.Notable))
+		grep := run(t, bash, "grep -nE 'go:7|error|failed|^E: ' "+r.Stdout.Path)
+		assert.Equal(t, all, grep.Stdout.Content)
+	}
+	r := execute(t, bash, shared.ExecuteRequest{Command: failingBuild, Limits: shared.Limits{Notable: 2}})
+	assert.Equal(t, "1:main.go:7: unused\n506004:E: Unable to fetch\n", listLines(r.Stdout.Notable), "the first and the last")
+	assert.Empty(t, run(t, bash, failingBuild).Stdout.Notable)
+	r = execute(t, bash, shared.ExecuteRequest{Command: "echo error; echo fatal", Limits: shared.Limits{Notable: 10}})
+	assert.Empty(t, r.Stdout.Notable, "nothing was cut")
+	for _, n := range []int{-1, 101} {
+		_, err := bash.Execute(t.Context(), shared.ExecuteRequest{Command: "true", Limits: shared.Limits{Notable: n}})
+		assert.Equal(t, "Limits.Notable", requireCode(t, err, shared.ErrInvalid).Field)
+	}
+}
+
+func TestNotableLinesOfTheOutputSinceTheLastCheck(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	g := newGate(t)
+	pid := background(t, bash, "echo error one; seq 99; "+g.wait()+"; seq 3000; echo error two; seq 3000").PID
+	awaitText(t, bash, pid, "99\n")
+	g.open(t)
+	r := check(t, bash, shared.CheckRequest{PID: pid, Wait: hang, Limits: shared.Limits{Notable: 10}})
+	assert.Equal(t, "3101:error two\n", listLines(r.Stdout.Notable))
+}
+
+func listLines(lines []shared.Line) string {
+	var b strings.Builder
+	for _, line := range lines {
+		fmt.Fprintf(&b, "%d:%s\n", line.Number, line.Text)
+	}
+	return b.String()
+}
