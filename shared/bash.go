@@ -195,6 +195,16 @@ const (
 
 // Result is an account of a command. It is a value: nothing changes it later. In JSON
 // its Duration is duration_ms, in milliseconds, and a field without a value is left out.
+//
+// Waiting says what the command waits for at this moment:
+//
+//	input            one of its processes reads its open stdin or its terminal, without a timeout
+//	lock PATH        one waits for a lock on a file (flock, fcntl)
+//	network ADDRESS  one connects to an address or waits for what comes from there
+//	child            bash waits for what it has started, and nothing of the above holds
+//
+// It is never a guess: "" means that the command is busy, or that nobody can tell, as of
+// more than 64 processes, of programs that wait by epoll, and on macOS.
 type Result struct {
 	PID      int           `json:"pid,omitempty"` // of the bash process, which leads its own session and process group; 0: nothing was started
 	Command  string        `json:"command,omitempty"`
@@ -212,6 +222,7 @@ type Result struct {
 	Leftover []Process     `json:"leftover,omitempty"` // the processes that still run after bash ended
 	Ended    []Process     `json:"ended,omitempty"`    // Kill only: the processes that it ended, besides bash
 	Matched  bool          `json:"matched,omitempty"`  // Check only: the output matches WaitFor
+	Waiting  string        `json:"waiting,omitempty"`  // running only, see below
 	Screen   string        `json:"screen,omitempty"`   // StdinTTY only: what the terminal shows, or showed last, as plain text; trailing blanks and empty lines are left out
 	Usage    Usage         `json:"usage,omitzero"`
 	Jobs     []Result      `json:"jobs,omitempty"` // AllJobs only, without output; nothing else is set then
@@ -250,7 +261,7 @@ type Output struct {
 	Dropped         int64 `json:"dropped,omitempty"`           // raw bytes so far that were no text: escape sequences, control characters
 
 	// Notable are lines that the limits cut and that look like errors: the first and the
-	// last ones of them, in order. It finds them in the log, within 32 MiB of either end of
+	// last ones of them, in order. It finds them in the log, within 16 MiB of either end of
 	// what was cut.
 	Notable []Line `json:"notable,omitempty"`
 

@@ -15,6 +15,7 @@ import (
 type input struct {
 	to   *os.File      // the writing end of a pipe, or a terminal, which the source closes
 	tty  bool          // to is a terminal
+	name string        // of the command's end in /proc/PID/fd; "": unknown
 	done chan struct{} // closed when run has ended
 
 	mu      sync.Mutex // guards the fields below
@@ -30,7 +31,9 @@ func newInput() (*os.File, *input, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot make a pipe: %w", err)
 	}
-	return read, inputTo(write, false), nil
+	in := inputTo(write, false)
+	in.name, _ = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", read.Fd()))
+	return read, in, nil
 }
 
 func inputTo(file *os.File, tty bool) *input {

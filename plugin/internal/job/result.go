@@ -17,7 +17,15 @@ type View = output.View
 // Result accounts for the job. Unless it is a Peek, its output counts as shown from
 // now on, and a Result has said that bash has ended.
 func (j *Job) Result(limits shared.Limits, view View) *shared.Result {
-	return j.account(func(s *output.Stream) shared.Output { return s.Show(limits, view) }, view.Peek)
+	r := j.account(func(s *output.Stream) shared.Output { return s.Show(limits, view) }, view.Peek)
+	if r.Status == shared.StatusRunning {
+		stdin := ""
+		if j.input != nil {
+			stdin = j.input.name
+		}
+		r.Waiting = j.group.Waiting(stdin)
+	}
+	return r
 }
 
 // Outline is a Result that shows no output.

@@ -45,6 +45,7 @@ func newTerminal(columns, rows int) (*os.File, *input, *screen, error) {
 		return nil, nil, nil, fmt.Errorf("cannot set up a terminal: %w", err)
 	}
 	in := inputTo(os.NewFile(uintptr(fd), "terminal"), true)
+	in.name = theirs.Name()
 	return theirs, in, newScreen(columns, rows, func(text string) { _ = in.put(text, false) }), nil
 }
 

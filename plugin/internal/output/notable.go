@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	notableReach = 32 << 20 // bytes of the log searched at each end of what was cut
+	notableReach = 16 << 20 // bytes of the log searched at each end of what was cut
 	notableStep  = 1 << 20  // bytes searched at a time
 	notableBytes = 500      // of a line's text
 )

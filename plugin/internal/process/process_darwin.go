@@ -66,6 +66,9 @@ func pss(p info) int64 { return p.rss }
 
 func threadsOfAll() int { return 0 }
 
+// Waiting always returns "": macOS does not tell.
+func (g *Group) Waiting(string) string { return "" }
+
 // isPassing always returns false: macOS does not tell.
 func isPassing(info) bool { return false }
 

@@ -1,0 +1,164 @@
+package process
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// mostWaiting is how many processes Waiting looks at, and how many files of one call.
+const mostWaiting = 64
+
+// Waiting says what the group waits for, "" if it is busy or unknown: see
+// shared.Result.Waiting. stdin is the name in /proc of the input that a caller can
+// write to, as in "pipe:[123]"; "": there is none. It looks at the system calls in which
+// the main threads of the members are blocked.
+func (g *Group) Waiting(stdin string) (what string) {
+	members := g.members()
+	for _, p := range members[:min(len(members), mostWaiting)] {
+		switch of := waitingOf(p.pid, stdin); {
+		case len(members) > mostWaiting:
+			return ""
+		case of == "input":
+			return of
+		case of == "child" && p.pid == g.PID && what == "", of != "child" && of != "":
+			what = of
+		}
+	}
+	return what
+}
+
+// oldCalls are poll and select, which not every architecture has.
+var oldCalls = map[string][2]int64{"amd64": {7, 23}, "arm64": {-1, -1}}
+
+func waitingOf(pid int, stdin string) string {
+	text, _ := readProc("%d/syscall", pid) // only an ancestor of the same user may read it
+	fields := strings.Fields(string(text))
+	old, known := oldCalls[runtime.GOARCH]
+	if len(fields) < 7 || !known { // it runs
+		return ""
+	}
+	number, _ := strconv.ParseInt(fields[0], 10, 64)
+	var args [6]uint64
+	for i := range args {
+		args[i], _ = strconv.ParseUint(fields[i+1], 0, 64)
+	}
+	switch number {
+	case unix.SYS_WAIT4, unix.SYS_WAITID:
+		return "child"
+	case unix.SYS_FLOCK:
+		return lockOf(pid, args[0])
+	case unix.SYS_FCNTL:
+		if args[1] == unix.F_SETLKW || args[1] == unix.F_OFD_SETLKW {
+			return lockOf(pid, args[0])
+		}
+	case unix.SYS_READ, unix.SYS_READV, unix.SYS_RECVFROM, unix.SYS_RECVMSG, unix.SYS_CONNECT:
+		return ofFiles(pid, []int{int(args[0])}, stdin)
+	case old[0]:
+		return ofFiles(pid, polled(pid, args[0], args[1]), stdinIf(int32(args[2]) < 0, stdin))
+	case unix.SYS_PPOLL:
+		return ofFiles(pid, polled(pid, args[0], args[1]), stdinIf(args[2] == 0, stdin))
+	case old[1], unix.SYS_PSELECT6:
+		return ofFiles(pid, selected(pid, args[1], args[0]), stdinIf(args[4] == 0, stdin))
+	}
+	return ""
+}
+
+// stdinIf returns no stdin for a call that does not wait forever: its program has
+// something else to do.
+func stdinIf(forever bool, stdin string) string {
+	if forever {
+		return stdin
+	}
+	return ""
+}
+
+func link(pid int, fd any) string {
+	name, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
+	return name
+}
+
+func lockOf(pid int, fd uint64) string { return strings.TrimSuffix("lock "+link(pid, fd), "lock ") }
+
+// ofFiles says what a call waits for that waits for any of some files.
+func ofFiles(pid int, fds []int, stdin string) string {
+	var addresses []string
+	for _, fd := range fds {
+		name := link(pid, fd)
+		if stdin != "" && (name == stdin || name == "/dev/tty" && strings.HasPrefix(stdin, "/dev/")) {
+			return "input"
+		}
+		if inode, is := strings.CutPrefix(name, "socket:["); is {
+			addresses = append(addresses, remote(pid, strings.TrimSuffix(inode, "]")))
+		}
+	}
+	if addresses = slices.Compact(addresses); len(addresses) == 1 && addresses[0] != "" {
+		return "network " + addresses[0]
+	}
+	return ""
+}
+
+// remote returns the other end of a socket, "" if it has none with an address.
+func remote(pid int, inode string) string {
+	for _, protocol := range []string{"tcp", "tcp6", "udp", "udp6"} {
+		text, _ := readProc("%d/net/%s", pid, protocol)
+		for line := range strings.Lines(string(text)) {
+			fields := strings.Fields(line)
+			if len(fields) < 10 || fields[9] != inode {
+				continue
+			}
+			host, port, _ := strings.Cut(fields[2], ":")
+			ip, _ := hex.DecodeString(host)
+			for word := range slices.Chunk(ip, 4) { // each in the order of the machine
+				slices.Reverse(word)
+			}
+			address, ok := netip.AddrFromSlice(ip)
+			number, _ := strconv.ParseUint(port, 16, 16)
+			if ok && number > 0 {
+				return netip.AddrPortFrom(address.Unmap(), uint16(number)).String()
+			}
+		}
+	}
+	return ""
+}
+
+// polled returns the files of a poll.
+func polled(pid int, address, count uint64) (fds []int) {
+	for p := range slices.Chunk(memory(pid, address, 8*min(count, mostWaiting)), 8) {
+		fds = append(fds, int(int32(binary.NativeEndian.Uint32(p))))
+	}
+	return fds
+}
+
+// selected returns the files that a select reads.
+func selected(pid int, address, count uint64) (fds []int) {
+	for i, bits := range memory(pid, address, (min(count, 1024)+7)/8) {
+		for bit := range 8 {
+			if bits&(1<<bit) != 0 && len(fds) < mostWaiting {
+				fds = append(fds, 8*i+bit)
+			}
+		}
+	}
+	return fds
+}
+
+// memory returns size bytes of a process's memory, nil if they cannot be read.
+func memory(pid int, address, size uint64) []byte {
+	if address == 0 || size == 0 {
+		return nil
+	}
+	text := make([]byte, size)
+	n, _ := unix.ProcessVMReadv(pid, []unix.Iovec{{Base: &text[0], Len: size}}, []unix.RemoteIovec{{Base: uintptr(address), Len: int(size)}}, 0)
+	if n != len(text) {
+		return nil
+	}
+	return text
+}
