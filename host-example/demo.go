@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -59,6 +60,8 @@ func (t *tour) steps() []step {
 		{"A command that takes longer than its timeout goes on as a job: wait for a line, then kill it",
 			`echo starting; sleep 0.5; echo listening on :8080; sleep 1000`, t.detach},
 		{"A command that leaves a process behind returns at once, and lists the process", `setsid sleep 1000 & echo done`, t.leftover},
+		{"A command that asks gets an answer: it has a terminal, and a Check types into it", `read -rp 'Go on? ' answer; echo "you said $answer"`, t.answer},
+		{"A command that hangs: its Result says what it waits for", `cd "$(mktemp -d)"; exec 9>lock; flock 9; flock lock true`, t.hang},
 		{"A cancelled call ends the whole tree and returns the output so far", `echo working; sleep 1000 | sleep 1000`, t.cancel},
 	}
 	if os.Getenv(shared.ReattachName) != "" {
@@ -93,6 +96,21 @@ func (t *tour) leftover(command string) {
 	if t.failed == nil {
 		t.kill(r.PID, r.Leftover[0].PID)
 	}
+}
+
+func (t *tour) answer(command string) {
+	r := t.show(t.bash.Execute(t.ctx, shared.ExecuteRequest{Command: command, Stdin: shared.StdinTTY, Mode: shared.ModeBackground}))
+	c := t.show(t.bash.Check(t.ctx, shared.CheckRequest{PID: r.PID, Wait: time.Minute, WaitFor: `\? $`}))
+	t.want(c.Screen == "Go on?", "a prompt", c)
+	fmt.Printf("   check %d, typing \"yes\"\n", r.PID)
+	c = t.show(t.bash.Check(t.ctx, shared.CheckRequest{PID: r.PID, Wait: time.Minute, Input: "yes\r"}))
+	t.want(strings.Contains(c.Stdout.Content, "you said yes\n"), "the answer", c)
+}
+
+func (t *tour) hang(command string) {
+	r := t.show(t.bash.Execute(t.ctx, shared.ExecuteRequest{Command: command, Timeout: time.Second}))
+	t.want(strings.HasPrefix(r.Waiting, "lock /") || runtime.GOOS != "linux", "a lock", r)
+	t.kill(r.PID, r.PID)
 }
 
 func (t *tour) cancel(command string) {

@@ -47,8 +47,12 @@ func (m movable) Execute(ctx context.Context, req shared.ExecuteRequest) (*share
 
 // callBash runs a command through the dialect.
 func (s *shell) callBash(ctx context.Context, command string) error {
-	args, _ := json.Marshal(map[string]string{"command": command}) // cannot fail
-	return s.call(ctx, s.tools.Definitions()[0].Name+" "+string(args))
+	name, first := "command", s.tools.Definitions()[0].Name
+	if first == "exec_command" { // the codex dialect
+		name = "cmd"
+	}
+	args, _ := json.Marshal(map[string]string{name: command}) // cannot fail
+	return s.call(ctx, first+" "+string(args))
 }
 
 // call prints the answer that the model would get. Ctrl-C cancels the call; Ctrl-Z

@@ -35,6 +35,7 @@ func directives() []directive {
 		{":jobs", "", "list the jobs that run in the background, or have ended there", (*shell).jobs},
 		{":check", "PID", "show a job's state, and its output since the last :check or :wait", ofJob((*shell).check)},
 		{":wait", "PID [REGEXP]", "wait until a job's output matches, or bash has ended; Ctrl-C stops the waiting", ofJob((*shell).wait)},
+		{":attach", "PID", "be at the terminal of a job that !COMMAND started; Ctrl-] leaves it", ofJob((*shell).attach)},
 		{":kill", "PID|all", "end a job and all it started", (*shell).killJobs},
 		{":cd", "[DIR]", "show or set the directory where commands start; a cd in a command lasts for that command only", (*shell).cd},
 		{":dialect", "[NAME|off]", "choose a dialect: commands become calls of its tools, and you see the answers that a model gets", (*shell).chooseDialect},
@@ -61,7 +62,7 @@ func (s *shell) direct(ctx context.Context, line string) error {
 }
 
 func (s *shell) help(context.Context, string) error {
-	fmt.Print("A line is a command for bash. While it runs, Ctrl-C ends it and all it started, Ctrl-Z\nlets it go on in the background. Besides:\n\n")
+	fmt.Print("A line is a command for bash. While it runs, Ctrl-C ends it and all it started, Ctrl-Z\nlets it go on in the background. !COMMAND runs in a terminal of its own: keys go there,\nCtrl-] leaves it. Besides:\n\n")
 	for _, d := range directives() {
 		fmt.Printf("  %-20s %s\n", d.name+" "+d.args, d.about)
 	}

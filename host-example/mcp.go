@@ -84,6 +84,7 @@ func instructions(dialect tool.Dialect) string {
 	return "Each command runs in a fresh bash: a cd or a variable lasts for that command only. " + map[tool.Dialect]string{
 		tool.Native:   "A command that takes long goes on as a job: bash_job waits for its end or for a line of its output, bash_kill ends it, bash_jobs lists the jobs.",
 		tool.Claude:   "Start what does not end by itself with run_in_background: BashOutput shows its output and can wait for a line of it, KillShell ends it.",
+		tool.Codex:    "A command that takes long goes on as a session: write_stdin waits for it and types into it.",
 		tool.CheckPID: "A command that takes longer than its timeout goes on in the background: bash with check_pid shows its output, with kill_pid it ends it.",
 		tool.Mode:     "Start what does not end by itself with mode background, and read the log that the answer names with further commands.",
 		tool.TaskID:   "A command that goes on in the background is a task: bash_output shows its output, kill_bash ends it.",

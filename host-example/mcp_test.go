@@ -415,8 +415,12 @@ func TestMCPMaxWait(t *testing.T) {
 			s := connect(t, nil, "-dialect", string(dialect), "-max-wait", "100ms", "-structured")
 			tools, err := s.ListTools(t.Context(), nil)
 			require.NoError(t, err)
-			i := slices.IndexFunc(tools.Tools, func(t *mcp.Tool) bool { return strings.EqualFold(t.Name, "bash") })
-			r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: tools.Tools[i].Name, Arguments: map[string]any{"command": endless}})
+			i := slices.IndexFunc(tools.Tools, func(t *mcp.Tool) bool { return strings.EqualFold(t.Name, "bash") || t.Name == "exec_command" })
+			name := "command"
+			if dialect == tool.Codex {
+				name = "cmd"
+			}
+			r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: tools.Tools[i].Name, Arguments: map[string]any{name: endless}})
 			require.NoError(t, err)
 			got := fields(t, r)
 			assert.EqualValues(t, "running", got.Status, got.Text)

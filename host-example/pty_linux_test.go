@@ -253,3 +253,39 @@ func TestRunAtATerminal(t *testing.T) {
 	require.NoError(t, err)
 	gone(t, number)
 }
+
+func TestReplAttachesAPersonToATerminal(t *testing.T) {
+	t.Parallel()
+	p := sitDownAtRepl(t, t.TempDir())
+	p.command("!stty size; read -rp 'name? ' name; echo hello $name; exit 4")
+	p.expect("40 200\r\n")
+	p.expect("name? ")
+	p.press("Ann\r")
+	p.expect("hello Ann\r\n")
+	p.expect("[failed, exit code 4, ")
+
+	p.command("!echo started; exec cat")
+	p.expect("started\r\n")
+	p.press("one\r")
+	p.expect("one\r\none\r\n")
+	p.press("\x1d") // Ctrl-]
+	job := p.expectMatch(regexp.MustCompile(`\[job (\d+) goes on in the background`))
+	p.command(":attach " + job)
+	p.expect("\x1b[2J\x1b[Hstarted\r\none\r\none")
+	p.press("two\r")
+	p.expect("two\r\ntwo\r\n")
+	p.press(ctrlCKey)
+	p.expect("[failed, exit code 130 (SIGINT), ")
+	p.command(":attach 1")
+	p.expect("error: job 1 has no terminal here: start one by !COMMAND")
+	p.leave()
+	mode, err := term.GetState(int(p.terminal.Fd()))
+	require.NoError(t, err)
+	assert.Equal(t, p.mode, mode, "the terminal is as it was")
+	assert.Contains(t, finish(t, withInput(program(t, "host-example", "repl"), "!true\n! true\n")).stderr, "a command with ! needs a terminal")
+}
+
+func withInput(cmd *exec.Cmd, text string) *exec.Cmd {
+	cmd.Stdin = strings.NewReader(text)
+	return cmd
+}

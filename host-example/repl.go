@@ -26,7 +26,7 @@ func repl(args []string) (int, error) {
 		if err != nil {
 			return 1, err
 		}
-		s := &shell{client: client, in: in, keys: make(chan os.Signal, 1), dir: launch.Dir, env: launch.env, prompt: plainPrompt}
+		s := &shell{client: client, in: in, keys: make(chan os.Signal, 1), dir: launch.Dir, env: launch.env, prompt: plainPrompt, displays: make(map[int]*display)}
 		signal.Reset(os.Interrupt) // from now on Ctrl-C ends commands, not this program
 		signal.Notify(s.keys, os.Interrupt, syscall.SIGTSTP)
 		err = s.loop(ctx)
@@ -46,7 +46,8 @@ type shell struct {
 	env      []string       // of each command
 	exitCode int            // of the last command
 	prompt   string
-	tools    *tool.Toolset // the dialect that commands go through; nil: none
+	displays map[int]*display // by job, of those started by !COMMAND
+	tools    *tool.Toolset    // the dialect that commands go through; nil: none
 }
 
 const plainPrompt = "bash> "
@@ -87,6 +88,8 @@ func (s *shell) handle(ctx context.Context, text string) error {
 		return nil
 	case isDirective(trimmed):
 		return s.direct(ctx, trimmed)
+	case len(trimmed) > 1 && trimmed[0] == '!' && trimmed[1] != ' ': // "! COMMAND" is bash's own
+		return s.inTerminal(ctx, trimmed[1:])
 	case s.tools != nil:
 		return s.callBash(ctx, text)
 	}

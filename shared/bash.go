@@ -140,10 +140,9 @@ type Limits struct {
 // longer than 64 KiB, and one in output that is no longer in memory after the log has
 // reached its bound.
 //
-// Input is written first, so that one Check is a whole exchange: write, wait, and return
-// what came. The call never waits for the command to read: what it has not read waits in
-// memory, at most MaxInputBytes. More, or input for a job that has ended or has no open
-// stdin, is ErrInvalid, and nothing is written.
+// Input is written first: one Check is a whole exchange. The call never waits for the
+// command to read: what it has not read waits in memory, at most MaxInputBytes. More, or
+// input for a job that has ended or has no open stdin, is ErrInvalid: nothing is written.
 type CheckRequest struct {
 	PID     int           // of the job, or of one of its processes; AllJobs lists every job in Result.Jobs
 	All     bool          // show all output so far, not only the part that no Result has shown yet
@@ -196,15 +195,10 @@ const (
 // Result is an account of a command. It is a value: nothing changes it later. In JSON
 // its Duration is duration_ms, in milliseconds, and a field without a value is left out.
 //
-// Waiting says what the command waits for at this moment:
-//
-//	input            one of its processes reads its open stdin or its terminal, without a timeout
-//	lock PATH        one waits for a lock on a file (flock, fcntl)
-//	network ADDRESS  one connects to an address or waits for what comes from there
-//	child            bash waits for what it has started, and nothing of the above holds
-//
-// It is never a guess: "" means that the command is busy, or that nobody can tell, as of
-// more than 64 processes, of programs that wait by epoll, and on macOS.
+// Waiting says what the command waits for: "input" on its open stdin or its terminal, "lock
+// PATH" (flock, fcntl), "network ADDRESS" (to connect, or for what comes from there), or
+// "child" (bash, for what it has started). It is never a guess: "" means that the command
+// is busy, or that nobody can tell, as of more than 64 processes, by epoll, and on macOS.
 type Result struct {
 	PID      int           `json:"pid,omitempty"` // of the bash process, which leads its own session and process group; 0: nothing was started
 	Command  string        `json:"command,omitempty"`
@@ -261,7 +255,7 @@ type Output struct {
 	Dropped         int64 `json:"dropped,omitempty"`           // raw bytes so far that were no text: escape sequences, control characters
 
 	// Notable are lines that the limits cut and that look like errors: the first and the
-	// last ones of them, in order. It finds them in the log, within 16 MiB of either end of
+	// last ones of them, in order. It finds them in the log, within 4 MiB of either end of
 	// what was cut.
 	Notable []Line `json:"notable,omitempty"`
 

@@ -78,7 +78,6 @@ func TestInputHasNowhereToGo(t *testing.T) {
 		"stdin was closed by CloseInput":                  closed,
 		"the command does not read its stdin any more":    deaf,
 		"the job has no stdin: start the command with on": background(t, bash, forever).PID,
-		"need the PID of one job":                         shared.AllJobs,
 	} {
 		_, err := bash.Check(t.Context(), shared.CheckRequest{PID: pid, Input: "x"})
 		e := requireCode(t, err, shared.ErrInvalid)
@@ -87,6 +86,8 @@ func TestInputHasNowhereToGo(t *testing.T) {
 	}
 	_, err := bash.Execute(t.Context(), shared.ExecuteRequest{Command: "cat", Input: "x"})
 	assert.Contains(t, requireCode(t, err, shared.ErrInvalid).Message, `Input needs a stdin: set Stdin to one of ["pipe"`)
+	_, err = bash.Check(t.Context(), shared.CheckRequest{PID: shared.AllJobs, Input: "x"})
+	assert.Contains(t, requireCode(t, err, shared.ErrInvalid).Message, "Input and CloseInput need the PID of one job")
 	_, err = bash.Execute(t.Context(), shared.ExecuteRequest{Command: "cat", Stdin: "file"})
 	assert.Equal(t, "Stdin", requireCode(t, err, shared.ErrInvalid).Field)
 	_, err = bash.Execute(t.Context(), shared.ExecuteRequest{Command: "cat", Stdin: shared.StdinPipe, Input: strings.Repeat("x", shared.MaxInputBytes+1)})

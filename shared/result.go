@@ -80,6 +80,9 @@ func (r Result) outcome() string {
 	if r.Status != StatusRunning {
 		text += strings.TrimSuffix(fmt.Sprintf(", exit code %d (%s)", r.ExitCode, r.Signal), " ()")
 	}
+	if r.Waiting != "" {
+		text += ", waits for " + r.Waiting
+	}
 	return strings.TrimSuffix(fmt.Sprintf("%s, %v: %s", text, r.Duration.Round(time.Millisecond), r.Exceeded), ": ")
 }
 

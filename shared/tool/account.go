@@ -163,6 +163,29 @@ func omission(name string, o shared.Output) string {
 	return fmt.Sprintf("\n[%s: Showing last %d of %d lines. %s]", name, o.OutputLines, o.TotalLines, fullOutput(o))
 }
 
+// notable has the lines that look like errors of what is left out.
+func notable(name string, o shared.Output) string {
+	var text strings.Builder
+	for _, line := range o.Notable {
+		fmt.Fprintf(&text, "\n%d: %s", line.Number, line.Text)
+	}
+	if text.Len() > 0 {
+		return "\n" + bracket(name+"Lines left out that look like errors:"+text.String(), "")
+	}
+	return ""
+}
+
+// waiting says what a command that runs waits for, if a model can do something about it.
+func waiting(opts Options, r *shared.Result) string {
+	what, object, _ := strings.Cut(r.Waiting, " ")
+	sentence := map[string]string{
+		"input":   "It waits for input on its stdin: send some with {bash_input}.",
+		"lock":    "It waits for a lock on " + object + ".",
+		"network": "It waits for the network: " + object + ".",
+	}[what]
+	return strings.TrimSuffix("\n"+bracket(opts.fill(sentence), ""), "\n[]")
+}
+
 // fullOutput names the log of a stream.
 func fullOutput(o shared.Output) string {
 	switch {

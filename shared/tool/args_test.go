@@ -42,7 +42,7 @@ func refused(t *testing.T, dialect tool.Dialect, name string, tests []refusal) {
 // What is wrong in every dialect.
 func TestMalformedCallsRunNothing(t *testing.T) {
 	t.Parallel()
-	for _, dialect := range tool.Dialects() {
+	for _, dialect := range withCommand() {
 		refused(t, dialect, runTool(dialect), []refusal{
 			{"nothing", ``, "they are not JSON (unexpected end of JSON input): give one JSON object"},
 			{"blank", " \n", "they are not JSON (unexpected end of JSON input): give one JSON object"},

@@ -52,7 +52,7 @@ func TestCase04_DefaultTimeoutIs30Seconds(t *testing.T) {
 	t.Parallel()
 	bash := new(fake)
 	newTools(t, tool.BashID, bash).Call(t.Context(), tool.Call{Name: "bash", Arguments: []byte(`{"command":"sleep 1"}`)})
-	assert.Equal(t, []any{shared.ExecuteRequest{Command: "sleep 1", Mode: shared.ModeTerminate, Timeout: 30 * time.Second}}, bash.requests)
+	assert.Equal(t, []any{shared.ExecuteRequest{Command: "sleep 1", Mode: shared.ModeTerminate, Timeout: 30 * time.Second, Limits: shared.Limits{Notable: 10}}}, bash.requests)
 
 	answer := newAgent(t, tool.BashID).runs("sleep 1")
 	assert.False(t, answer.IsError)

@@ -26,7 +26,7 @@ func TestARefusalOfAConfinementIsTold(t *testing.T) {
 		"a success":              {shared.Result{Confined: confined, Status: shared.StatusCompleted, Stderr: shared.Output{Content: "Permission denied\n"}}, false},
 		"not confined":           {shared.Result{Status: shared.StatusFailed, Stderr: shared.Output{Content: "Permission denied\n"}}, false},
 	} {
-		for _, dialect := range tool.Dialects() {
+		for _, dialect := range withCommand() {
 			t.Run(name+", "+string(dialect), func(t *testing.T) {
 				c.result.PID, c.result.ExitCode = 7, 1
 				tools, err := tool.New(dialect, always(&c.result), tool.Options{})
@@ -50,7 +50,7 @@ func TestAModelLearnsWhichLimitWasExceeded(t *testing.T) {
 		{PID: 7, Status: shared.StatusKilled, Cause: shared.CauseMemory, Exceeded: exceeded, ExitCode: 137, Signal: "SIGKILL"},
 		{PID: 7, Status: shared.StatusCompleted, Exceeded: exceeded},
 	} {
-		for _, dialect := range tool.Dialects() {
+		for _, dialect := range withCommand() {
 			tools, err := tool.New(dialect, always(&result), tool.Options{})
 			require.NoError(t, err)
 			answer := tools.Call(t.Context(), tool.Call{Name: tools.Definitions()[0].Name, Arguments: json.RawMessage(`{"command":"x"}`)})

@@ -12,6 +12,8 @@ const nativeDescription = "Run a command with bash. stdout and stderr come as on
 const nativeJobDescription = "Show the new output and the state of a job. Do not poll: wait returns when the job ends, or the time is over; " +
 	"wait_for returns as soon as the output matches, for example when a server says that it listens."
 
+const nativeInputDescription = "Write to a job's stdin or type into its terminal, wait as {bash_job} does, and show what came."
+
 const nativeKillDescription = "End a job and every process that it started. Shows its last output. A job that has ended is no error."
 
 const nativeJobsDescription = "List the jobs: id, state and command."
@@ -23,6 +25,10 @@ const claudeOutputDescription = "Read the new output of a background shell, with
 	"It can wait for the end, or for output that matches wait_for: that saves polling."
 
 const claudeKillDescription = "End a background shell and every process that it started."
+
+const codexDescription = "Run a command with bash. A command that runs longer than yield_time_ms goes on, and the answer has its session ID for {write_stdin}. " + freshShell
+
+const codexWriteDescription = "Type into a running session, or wait for it, and return its new output. \\u0003 is Ctrl-C."
 
 const checkPIDDescription = "Execute a bash command. Long output is truncated to its end; if truncated, full output saved to temp file. " +
 	"Commands exceeding timeout are auto-backgrounded. " + freshShell

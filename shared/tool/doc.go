@@ -6,9 +6,10 @@
 // result texts, so that a host can change what runs its commands and keep its
 // prompts:
 //
-//	Native    bash, bash_job, bash_kill and bash_jobs: a command that takes too
+//	Native    bash, bash_job, bash_input, bash_kill and bash_jobs: a command that takes too
 //	          long becomes a job, and waiting replaces polling. The Default
 //	Claude    Bash, BashOutput and KillShell, as in Claude Code
+//	Codex     exec_command and write_stdin, as in Codex
 //	CheckPID  bash with check_pid and kill_pid; a command that takes too long
 //	          goes on in the background
 //	Mode      bash with a mode (default, slow, background); merged output, cut

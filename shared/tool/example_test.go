@@ -39,6 +39,7 @@ func Example() {
 	// Output:
 	// bash
 	// bash_job
+	// bash_input
 	// bash_kill
 	// bash_jobs
 	//
@@ -47,5 +48,5 @@ func Example() {
 	// [ended with exit code 3]
 	//
 	// invalid arguments: there is no argument "comand": did you mean command?
-	// Usage: bash {"command": string, "timeout"?: integer, "background"?: boolean, "dir"?: string}
+	// Usage: bash {"command": string, "timeout"?: integer, "background"?: boolean, "dir"?: string, "tty"?: boolean, "input"?: string}
 }

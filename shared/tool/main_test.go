@@ -116,6 +116,11 @@ func runTool(dialect tool.Dialect) string {
 	return "bash"
 }
 
+// withCommand are the dialects whose first tool takes its command under that name.
+func withCommand() []tool.Dialect {
+	return slices.DeleteFunc(tool.Dialects(), func(dialect tool.Dialect) bool { return dialect == tool.Codex })
+}
+
 // runs calls it for a command alone.
 func (a *agent) runs(command string) tool.Answer {
 	a.t.Helper()

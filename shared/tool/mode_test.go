@@ -84,7 +84,7 @@ func TestModeUnitParsingAndValidation(t *testing.T) {
 		`{"command":"ls","mode":"slow"}`:       {Mode: shared.ModeTerminate, Timeout: 15 * time.Minute},
 		`{"command":"ls","mode":"background"}`: {Mode: shared.ModeBackground, Timeout: 24 * time.Hour},
 	} {
-		want.Command, want.Merge, want.Limits = "ls", true, shared.Limits{MaxLines: -1, MaxBytes: 128 << 10, Ends: 4 << 10}
+		want.Command, want.Merge, want.Limits = "ls", true, shared.Limits{MaxLines: -1, MaxBytes: 128 << 10, Ends: 4 << 10, Notable: 10}
 		bash := new(fake)
 		newTools(t, tool.Mode, bash).Call(t.Context(), tool.Call{Name: "bash", Arguments: []byte(arguments)})
 		assert.Equal(t, []any{want}, bash.requests, arguments)

@@ -23,6 +23,7 @@ func newNative(bash shared.Bash, opts Options) *Toolset {
 	return &Toolset{tools: []tool{
 		define(opts, "bash", nativeDescription, Hints{Destructive: true, OpenWorld: true}, d.run),
 		define(opts, "bash_job", nativeJobDescription, Hints{ReadOnly: true}, d.job),
+		define(opts, "bash_input", nativeInputDescription, Hints{Destructive: true, OpenWorld: true}, d.input),
 		define(opts, "bash_kill", nativeKillDescription, Hints{Destructive: true, Idempotent: true}, d.kill),
 		define(opts, "bash_jobs", nativeJobsDescription, Hints{ReadOnly: true}, d.jobs),
 	}}
@@ -33,6 +34,8 @@ type nativeArgs struct {
 	Timeout    integer `json:"timeout,omitempty" jsonschema:"Seconds until the command goes on as a job (default {timeout_s}, at most {max_s}{call_limit})"`
 	Background flag    `json:"background,omitempty" jsonschema:"Make it a job at once, for example a server"`
 	Dir        string  `json:"dir,omitempty" jsonschema:"Directory to run in"`
+	TTY        flag    `json:"tty,omitempty" jsonschema:"Run it in a terminal, for programs that ask or draw: {bash_input} types into it, and answers show its screen"`
+	Input      string  `json:"input,omitempty" jsonschema:"Text for its stdin, which stays open: {bash_input} sends more, or closes it"`
 }
 
 func (a nativeArgs) check(opts Options, _ map[string]bool) error {
@@ -50,6 +53,18 @@ func (a nativeJobArgs) check(opts Options, _ map[string]bool) error {
 	return cmp.Or(checkTime(opts, "wait, in seconds,", a.Wait, time.Second), checkPattern("wait_for", a.WaitFor))
 }
 
+type nativeInputArgs struct {
+	ID      string  `json:"id" jsonschema:"The id of the job, which was started with tty or input"`
+	Input   string  `json:"input,omitempty" jsonschema:"What to write; \\n ends a line, in a terminal \\u0003 is Ctrl-C"`
+	Close   flag    `json:"close_input,omitempty" jsonschema:"Then end its input (in a terminal: Ctrl-D)"`
+	Wait    integer `json:"wait,omitempty" jsonschema:"As for {bash_job}"`
+	WaitFor string  `json:"wait_for,omitempty" jsonschema:"As for {bash_job}"`
+}
+
+func (a nativeInputArgs) check(opts Options, given map[string]bool) error {
+	return nativeJobArgs{Wait: a.Wait, WaitFor: a.WaitFor}.check(opts, given)
+}
+
 type nativeKillArgs struct {
 	ID string `json:"id" jsonschema:"The id of the job"`
 }
@@ -59,6 +74,12 @@ func (d *native) run(ctx context.Context, args nativeArgs, live io.Writer) Answe
 	req.Timeout, req.Merge = times(args.Timeout, time.Second, d.opts.Timeout), true
 	if req.Dir = args.Dir; !filepath.IsAbs(args.Dir) {
 		req.Dir = filepath.Join(d.opts.Dir, args.Dir)
+	}
+	switch req.Input = args.Input; {
+	case bool(args.TTY):
+		req.Stdin = shared.StdinTTY
+	case args.Input != "":
+		req.Stdin = shared.StdinPipe
 	}
 	if args.Background {
 		req.Mode, req.Timeout = shared.ModeBackground, 0
@@ -79,12 +100,19 @@ func (d *native) run(ctx context.Context, args nativeArgs, live io.Writer) Answe
 }
 
 func (d *native) job(ctx context.Context, args nativeJobArgs, _ io.Writer) Answer {
-	req := shared.CheckRequest{All: bool(args.All), Wait: times(args.Wait, time.Second, 0), WaitFor: args.WaitFor}
-	r, said, err := d.await(ctx, args.ID, req)
+	return d.look(ctx, args.ID, shared.CheckRequest{All: bool(args.All), Wait: times(args.Wait, time.Second, 0), WaitFor: args.WaitFor})
+}
+
+func (d *native) input(ctx context.Context, args nativeInputArgs, _ io.Writer) Answer {
+	return d.look(ctx, args.ID, shared.CheckRequest{Input: args.Input, CloseInput: bool(args.Close), Wait: times(args.Wait, time.Second, 0), WaitFor: args.WaitFor})
+}
+
+func (d *native) look(ctx context.Context, id string, req shared.CheckRequest) Answer {
+	r, said, err := d.await(ctx, id, req)
 	if err != nil {
-		return d.failed(args.ID, err)
+		return d.failed(id, err)
 	}
-	return Answer{Text: nativeText(r, "job "+args.ID+" "+outcomeOf(r)+said), Result: r, ID: args.ID}
+	return Answer{Text: nativeText(r, "job "+id+" "+outcomeOf(r)+said), Result: r, ID: id}
 }
 
 func (d *native) kill(ctx context.Context, args nativeKillArgs, _ io.Writer) Answer {
@@ -115,6 +143,8 @@ func (d *native) jobs(ctx context.Context, _ struct{}, _ io.Writer) Answer {
 func nativeText(r *shared.Result, said string) string {
 	output := shown(r, r.Stdout)
 	switch {
+	case r.Screen != "" && r.Status == shared.StatusRunning:
+		return endLine(r.Screen) + bracket(said+"; above is its screen", "")
 	case output != "":
 		output = endLine(output)
 	case r.Stdout.TotalBytes == 0:

@@ -53,6 +53,7 @@ func (o Options) withDefaults(dialect Dialect) (Options, error) {
 	byDefault := map[Dialect]Options{
 		Native:   {Timeout: 2 * time.Minute, MaxTimeout: time.Hour, Limits: shared.Limits{MaxLines: -1, MaxBytes: 30000}},
 		Claude:   {Timeout: 2 * time.Minute, MaxTimeout: 10 * time.Minute, Limits: shared.Limits{MaxLines: -1, MaxBytes: 30000}},
+		Codex:    {Timeout: 10 * time.Second, MaxTimeout: 5 * time.Minute, Limits: shared.Limits{MaxLines: -1, MaxBytes: 40000, Ends: 20000}},
 		CheckPID: {Timeout: shared.DefaultTimeout},
 		Mode:     {Timeout: 30 * time.Second, Limits: shared.Limits{MaxLines: -1, MaxBytes: 128 << 10, Ends: 4 << 10}},
 		TaskID:   {Timeout: 10 * time.Minute, MaxTimeout: 10 * time.Minute},
@@ -60,6 +61,9 @@ func (o Options) withDefaults(dialect Dialect) (Options, error) {
 	}[dialect]
 	o.MaxTimeout = cmp.Or(o.MaxTimeout, byDefault.MaxTimeout, 24*time.Hour)
 	o.Timeout = cmp.Or(o.Timeout, min(byDefault.Timeout, o.MaxTimeout))
+	if dialect != Codex {
+		byDefault.Limits.Notable = 10
+	}
 	o.Limits = cmp.Or(o.Limits, byDefault.Limits)
 	switch {
 	case byDefault.Timeout == 0:
@@ -68,8 +72,8 @@ func (o Options) withDefaults(dialect Dialect) (Options, error) {
 		return o, fmt.Errorf("cannot use the directory %q: give an absolute path", o.Dir)
 	case min(o.MaxWait, o.Timeout) < 0 || o.Timeout > o.MaxTimeout:
 		return o, fmt.Errorf("cannot use the times: MaxWait (%v) and Timeout (%v, at most MaxTimeout, %v) must not be negative", o.MaxWait, o.Timeout, o.MaxTimeout)
-	case min(o.Limits.MaxBytes, o.Limits.Ends) < 0 || max(o.Limits.MaxBytes, o.Limits.Ends) > shared.MaxMaxBytes:
-		return o, fmt.Errorf("cannot use the limits %+v: MaxBytes and Ends must be from 0 to %d", o.Limits, shared.MaxMaxBytes)
+	case min(o.Limits.MaxBytes, o.Limits.Ends) < 0 || max(o.Limits.MaxBytes, o.Limits.Ends) > shared.MaxMaxBytes || o.Limits.Notable < 0 || o.Limits.Notable > shared.MaxNotable:
+		return o, fmt.Errorf("cannot use the limits %+v: MaxBytes and Ends must be from 0 to %d, Notable to %d", o.Limits, shared.MaxMaxBytes, shared.MaxNotable)
 	case slices.ContainsFunc(o.Env, func(entry string) bool { return strings.Index(entry, "=") < 1 || strings.IndexByte(entry, 0) >= 0 }):
 		return o, errors.New("cannot use Env: every entry must be KEY=VALUE, without a NUL byte")
 	}

@@ -19,7 +19,7 @@ import (
 
 func TestOptionsReachTheModelAndTheRequest(t *testing.T) {
 	t.Parallel()
-	for _, dialect := range tool.Dialects() {
+	for _, dialect := range withCommand() {
 		bash := new(fake)
 		name := runTool(dialect)
 		tools, err := tool.New(dialect, bash, tool.Options{
@@ -45,7 +45,7 @@ func TestOptionsReachTheModelAndTheRequest(t *testing.T) {
 // A tool under another name has that name in every text, and no text has a placeholder.
 func TestNamesAreOnesOfTheHost(t *testing.T) {
 	t.Parallel()
-	for _, dialect := range tool.Dialects() {
+	for _, dialect := range withCommand() {
 		names := make(map[string]string)
 		for name := range define(t, dialect) {
 			names[name] = "my-" + name
@@ -67,18 +67,18 @@ func TestNamesAreOnesOfTheHost(t *testing.T) {
 func TestNewRefusesOptionsThatCannotBeMeant(t *testing.T) {
 	t.Parallel()
 	for want, opts := range map[string]tool.Options{
-		`the dialect has no tool "Bash": it has ["bash" "bash_job" "bash_kill" "bash_jobs"]`: {Names: map[string]string{"Bash": "x"}},
+		`the dialect has no tool "Bash": it has ["bash" "bash_job" "bash_input" "bash_kill" "bash_jobs"]`: {Names: map[string]string{"Bash": "x"}},
 		`the dialect has no tool "run"`: {Descriptions: map[string]string{"run": "x"}},
 		"must not be negative":          {MaxWait: -1},
 		"(-1ns, at most MaxTimeout":     {Timeout: -1},
 		"at most MaxTimeout, -1ns":      {MaxTimeout: -1},
 		"at most MaxTimeout, 1h0m0s":    {Timeout: 2 * time.Hour},
-		"cannot use the limits {MaxLines:0 MaxBytes:-1 Ends:0}: MaxBytes and Ends must be from 0 to 1048576": {Limits: shared.Limits{MaxBytes: -1}},
-		"cannot use the limits {MaxLines:0 MaxBytes:0 Ends:2000000}":                                         {Limits: shared.Limits{Ends: 2000000}},
-		"cannot use Env: every entry must be KEY=VALUE, without a NUL byte":                                  {Env: []string{"A=", "LANG"}},
-		"cannot use Env: every entry must be KEY=VALUE":                                                      {Env: []string{"=x"}},
-		`cannot name a tool "run it": give each its own name of 1 to 64 letters, digits, _ and -`:            {Names: map[string]string{"bash": "run it"}},
-		`cannot name a tool "bash_job"`:                                                                      {Names: map[string]string{"bash": "bash_job"}},
+		"cannot use the limits {MaxLines:0 MaxBytes:-1 Ends:0 Notable:0}: MaxBytes and Ends must be from 0 to 1048576, Notable to 100": {Limits: shared.Limits{MaxBytes: -1}},
+		"cannot use the limits {MaxLines:0 MaxBytes:0 Ends:2000000 Notable:0}":                                                         {Limits: shared.Limits{Ends: 2000000}},
+		"cannot use Env: every entry must be KEY=VALUE, without a NUL byte":                                                            {Env: []string{"A=", "LANG"}},
+		"cannot use Env: every entry must be KEY=VALUE":                                                                                {Env: []string{"=x"}},
+		`cannot name a tool "run it": give each its own name of 1 to 64 letters, digits, _ and -`:                                      {Names: map[string]string{"bash": "run it"}},
+		`cannot name a tool "bash_job"`:                                                                                                {Names: map[string]string{"bash": "bash_job"}},
 	} {
 		_, err := tool.New(tool.Native, nil, opts)
 		assert.ErrorContains(t, err, want)
@@ -92,7 +92,7 @@ func TestNewRefusesOptionsThatCannotBeMeant(t *testing.T) {
 func TestDescriptionsPromiseNoOtherTools(t *testing.T) {
 	t.Parallel()
 	other := regexp.MustCompile("`?\\b(rg|ripgrep|grep|glob|Glob|Grep|ls)\\b")
-	for _, dialect := range tool.Dialects() {
+	for _, dialect := range withCommand() {
 		for name, d := range define(t, dialect) {
 			assert.NotRegexp(t, other, d.Description, "%s %s", dialect, name)
 		}
@@ -111,7 +111,7 @@ func TestMaxWaitLetsTheCommandGoOn(t *testing.T) {
 		tool.TaskID:   "moved to background execution. This call waits no longer; the command goes on until its timeout of 3s.",
 		tool.BashID:   "[This call waits no longer; the command goes on until its timeout of 3s.]\n\nbash_id: ",
 	}
-	for _, dialect := range tool.Dialects() {
+	for _, dialect := range withCommand() {
 		t.Run(string(dialect), func(t *testing.T) {
 			t.Parallel()
 			a := newAgentWith(t, dialect, plugin, tool.Options{MaxWait: 300 * time.Millisecond, Timeout: 3 * time.Second})
@@ -173,7 +173,7 @@ func TestModeMaxWaitEnding(t *testing.T) {
 
 func TestRender(t *testing.T) {
 	t.Parallel()
-	for _, dialect := range tool.Dialects() {
+	for _, dialect := range withCommand() {
 		tools, err := tool.New(dialect, nil, tool.Options{})
 		require.NoError(t, err)
 		definitions := tools.Definitions()
@@ -220,7 +220,7 @@ func TestRender(t *testing.T) {
 // What an answer marks in every dialect that shows output.
 func TestUnfinishedLinesAndWhatIsNotTextAreMarked(t *testing.T) {
 	t.Parallel()
-	for _, dialect := range tool.Dialects() {
+	for _, dialect := range withCommand() {
 		for want, o := range map[string]shared.Output{
 			"par\n[the line above is not finished]\n": {Content: "par", TotalBytes: 3, TotalLines: 1, Partial: true},
 			"[70 bytes that are not text]\n":          {Dropped: 70},

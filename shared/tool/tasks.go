@@ -74,7 +74,7 @@ func (s *tasks) check(ctx context.Context, id string, req shared.CheckRequest) (
 	if final := t.final.Load(); final != nil {
 		return t, final, nil
 	}
-	req.PID, req.Limits = t.pid, s.opts.Limits
+	req.PID, req.Limits = t.pid, cmp.Or(req.Limits, s.opts.Limits)
 	r, err := s.bash.Check(ctx, req)
 	if err == nil && !t.is(*r) {
 		err = &shared.Error{Code: shared.CodeNotFound, Message: "its pid belongs to a later command"}

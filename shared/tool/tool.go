@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -24,6 +23,7 @@ type Dialect string
 const (
 	Native   Dialect = "native"
 	Claude   Dialect = "claude"
+	Codex    Dialect = "codex"
 	CheckPID Dialect = "check-pid"
 	Mode     Dialect = "mode"
 	TaskID   Dialect = "task-id"
@@ -34,7 +34,7 @@ const (
 const Default = Native
 
 // Dialects returns every dialect.
-func Dialects() []Dialect { return []Dialect{Native, Claude, CheckPID, Mode, TaskID, BashID} }
+func Dialects() []Dialect { return []Dialect{Native, Claude, Codex, CheckPID, Mode, TaskID, BashID} }
 
 // Definition describes a tool to a model. Its JSON has the keys name,
 // description and input_schema.
@@ -81,9 +81,10 @@ type Answer struct {
 
 // Toolset is a dialect over a Bash. It is safe for concurrent use.
 type Toolset struct {
-	tools   []tool
-	maxWait time.Duration
-	close   func() // nil: the dialect does nothing in the background
+	tools []tool
+	opts  Options
+	terse bool   // answers have the dialect's own facts only
+	close func() // nil: the dialect does nothing in the background
 }
 
 // tool is a definition and a function that executes its calls.
@@ -122,9 +123,9 @@ func New(dialect Dialect, bash shared.Bash, opts Options) (*Toolset, error) {
 		return nil, err
 	}
 	t := map[Dialect]func(shared.Bash, Options) *Toolset{
-		Native: newNative, Claude: newClaude, CheckPID: newCheckPID, Mode: newMode, TaskID: newTaskID, BashID: newBashID,
+		Native: newNative, Claude: newClaude, Codex: newCodex, CheckPID: newCheckPID, Mode: newMode, TaskID: newTaskID, BashID: newBashID,
 	}[dialect](delivering{bash}, opts)
-	t.maxWait = opts.MaxWait
+	t.opts = opts
 	own := t.names()
 	for _, given := range []map[string]string{opts.Names, opts.Descriptions} {
 		for name := range given {
@@ -173,16 +174,19 @@ func (t *Toolset) Call(ctx context.Context, c Call) Answer {
 		defer live.close()
 		c.Live = live
 	}
-	if t.maxWait > 0 {
+	if t.opts.MaxWait > 0 {
 		var stop func()
-		ctx, stop = context.WithTimeoutCause(ctx, t.maxWait, errMaxWait)
+		ctx, stop = context.WithTimeoutCause(ctx, t.opts.MaxWait, errMaxWait)
 		defer stop()
 	}
 	answer, err := t.tools[i].call(ctx, c)
 	if err != nil {
 		return malformed("invalid arguments: %v\nUsage: %s %s", err, c.Name, usage(t.tools[i].schema))
 	}
-	return confined(answer)
+	if answer = confined(answer); answer.Result != nil && !t.terse {
+		answer.Text += notable("", answer.Result.Stdout) + notable("stderr: ", answer.Result.Stderr) + waiting(t.opts, answer.Result)
+	}
+	return answer
 }
 
 // Close ends the Toolset's own goroutines. It does not end jobs: these end with

@@ -22,7 +22,8 @@ import (
 func TestDefinitionsAreClosedSchemas(t *testing.T) {
 	t.Parallel()
 	want := map[tool.Dialect]map[string]string{
-		tool.Native:   {"bash": "command! timeout background dir", "bash_job": "id! wait wait_for all", "bash_kill": "id!", "bash_jobs": ""},
+		tool.Codex:    {"exec_command": "cmd! workdir tty yield_time_ms max_output_tokens", "write_stdin": "session_id! chars yield_time_ms max_output_tokens"},
+		tool.Native:   {"bash": "command! timeout background dir tty input", "bash_job": "id! wait wait_for all", "bash_input": "id! input close_input wait wait_for", "bash_kill": "id!", "bash_jobs": ""},
 		tool.Claude:   {"Bash": "command! timeout description run_in_background", "BashOutput": "bash_id! filter wait wait_for", "KillShell": "shell_id!"},
 		tool.CheckPID: {"bash": "command timeout check_pid kill_pid"},
 		tool.Mode:     {"bash": "command! mode"},
@@ -103,11 +104,11 @@ func TestDefinitionIsReadyForAModel(t *testing.T) {
 
 func TestHints(t *testing.T) {
 	t.Parallel()
-	for _, dialect := range tool.Dialects() {
+	for _, dialect := range withCommand() {
 		for name, d := range define(t, dialect) {
 			want := tool.Hints{ReadOnly: true} // so that clients do not ask their user at every poll
 			switch name {
-			case "bash", "Bash":
+			case "bash", "Bash", "bash_input":
 				want = tool.Hints{Destructive: true, OpenWorld: true}
 			case "kill_bash", "KillShell", "bash_kill":
 				want = tool.Hints{Destructive: true, Idempotent: true}
@@ -120,14 +121,14 @@ func TestHints(t *testing.T) {
 func TestNewRefusesWhatItCannotUse(t *testing.T) {
 	t.Parallel()
 	_, err := tool.New("check_pid", nil, tool.Options{})
-	assert.ErrorContains(t, err, `unknown dialect "check_pid": use one of ["native" "claude" "check-pid" "mode" "task-id" "bash-id"]`)
+	assert.ErrorContains(t, err, `unknown dialect "check_pid": use one of ["native" "claude" "codex" "check-pid" "mode" "task-id" "bash-id"]`)
 	_, err = tool.New(tool.Mode, nil, tool.Options{Dir: "src"})
 	assert.ErrorContains(t, err, "absolute path")
 }
 
 func TestDirIsWhereCommandsRun(t *testing.T) {
 	t.Parallel()
-	for _, dialect := range tool.Dialects() {
+	for _, dialect := range withCommand() {
 		for _, dir := range []string{"", "/some/where"} {
 			bash := new(fake)
 			tools, err := tool.New(dialect, bash, tool.Options{Dir: dir})
@@ -187,7 +188,7 @@ func TestCallsAreConcurrent(t *testing.T) {
 
 func TestLiveShowsOutputAsItComes(t *testing.T) {
 	t.Parallel()
-	for _, dialect := range tool.Dialects() {
+	for _, dialect := range withCommand() {
 		a := newAgent(t, dialect)
 		open := a.door("more")
 		var live recorder
@@ -275,7 +276,7 @@ func TestAnotherImplementationOfBashWorksToo(t *testing.T) {
 
 func TestCloseIsIdempotent(t *testing.T) {
 	t.Parallel()
-	for _, dialect := range tool.Dialects() {
+	for _, dialect := range withCommand() {
 		tools := newTools(t, dialect, new(fake))
 		assert.NoError(t, tools.Close())
 		assert.NoError(t, tools.Close())

@@ -85,10 +85,8 @@ func validateStdin(req *shared.ExecuteRequest) error {
 		return invalid("Input", "needs a stdin: set Stdin to one of %q", kinds[1:])
 	case len(req.Input) > shared.MaxInputBytes:
 		return invalid("Input", "has %d bytes: at most %d are allowed; send the rest by Check", len(req.Input), shared.MaxInputBytes)
-	case req.Columns < 0 || req.Columns > shared.MaxColumns:
-		return invalid("Columns", "is %d: use 1 to %d, or 0 for %d", req.Columns, shared.MaxColumns, shared.DefaultColumns)
-	case req.Rows < 0 || req.Rows > shared.MaxRows:
-		return invalid("Rows", "is %d: use 1 to %d, or 0 for %d", req.Rows, shared.MaxRows, shared.DefaultRows)
+	case min(req.Columns, req.Rows) < 0 || req.Columns > shared.MaxColumns || req.Rows > shared.MaxRows:
+		return invalid("Columns", "and Rows are %d and %d: use at most %d and %d, or 0 for %d and %d", req.Columns, req.Rows, shared.MaxColumns, shared.MaxRows, shared.DefaultColumns, shared.DefaultRows)
 	}
 	req.Columns, req.Rows = cmp.Or(req.Columns, shared.DefaultColumns), cmp.Or(req.Rows, shared.DefaultRows)
 	req.Merge = req.Merge || req.Stdin == shared.StdinTTY
@@ -121,11 +119,8 @@ func validateCheck(req *shared.CheckRequest) (*regexp.Regexp, error) {
 	if err := validateLimits(&req.Limits); err != nil {
 		return nil, err
 	}
-	if req.PID == shared.AllJobs && (req.Wait > 0 || req.WaitFor != "") {
-		return nil, invalid("Wait", "and WaitFor need the PID of one job: with AllJobs leave them out")
-	}
-	if req.PID == shared.AllJobs && (req.Input != "" || req.CloseInput) {
-		return nil, invalid("Input", "and CloseInput need the PID of one job: with AllJobs leave them out")
+	if req.PID == shared.AllJobs && (req.Wait > 0 || req.WaitFor != "" || req.Input != "" || req.CloseInput) {
+		return nil, invalid("Wait", "WaitFor, Input and CloseInput need the PID of one job: with AllJobs leave them out")
 	}
 	if req.WaitFor == "" {
 		return nil, nil

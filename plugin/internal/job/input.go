@@ -52,11 +52,7 @@ func (in *input) start(text string) {
 
 func (in *input) run() {
 	defer close(in.done)
-	for {
-		part := in.next()
-		if len(part) == 0 {
-			break
-		}
+	for part := in.next(); len(part) > 0; part = in.next() {
 		n, err := in.to.Write(part)
 		in.mu.Lock()
 		if in.waiting = in.waiting[min(n, len(in.waiting)):]; err != nil {

@@ -1,11 +1,9 @@
 package job
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,10 +15,10 @@ import (
 
 const (
 	// screenBuffer is how many bytes wait for the emulator at most. If more come, all but
-	// the last screenKept are skipped: they have scrolled away.
-	screenBuffer, screenKept = 256 << 10, 64 << 10
-	screenPart               = 4 << 10         // bytes that the emulator takes at a time
-	screenPatience           = 2 * time.Second // for the emulator to draw what has come
+	// the last are skipped, as many as the screen has cells: the others have scrolled away.
+	screenBuffer   = 128 << 10
+	screenPart     = 4 << 10     // bytes that the emulator takes at a time
+	screenPatience = time.Second // for the emulator to draw what has come
 )
 
 // newTerminal opens a pseudo-terminal. It returns the command's end, the input to it and
@@ -62,10 +60,9 @@ type screen struct {
 	mu      sync.Mutex // guards the fields below
 	changed *sync.Cond
 	waiting []byte
-	came    int64 // bytes so far
-	drawn   int64 // of them, drawn or skipped
-	closed  bool  // no more come
-	last    string
+	busy    bool   // run draws a part that is not in waiting any more
+	closed  bool   // no more come
+	last    string // what a screen showed that is closed and drawn
 }
 
 func newScreen(columns, rows int, answer func(string)) *screen {
@@ -97,25 +94,15 @@ func (s *screen) put(p []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waiting = append(s.waiting, p...)
-	s.came += int64(len(p))
 	if len(s.waiting) > screenBuffer {
-		s.waiting = append([]byte(nil), s.waiting[len(s.waiting)-screenKept:]...)
-		s.drawn = s.came - screenKept
+		s.waiting = append([]byte(nil), s.waiting[len(s.waiting)-s.columns*s.rows:]...)
 	}
 	s.changed.Broadcast()
 }
 
 func (s *screen) run() {
-	for {
-		part := s.next()
-		if len(part) == 0 {
-			break
-		}
+	for part := s.next(); len(part) > 0; part = s.next() {
 		s.draw(part)
-		s.mu.Lock()
-		s.drawn = min(s.drawn+int64(len(part)), s.came-int64(len(s.waiting)))
-		s.changed.Broadcast()
-		s.mu.Unlock()
 	}
 	s.drawing.Lock()
 	defer s.drawing.Unlock()
@@ -130,40 +117,15 @@ func (s *screen) run() {
 func (s *screen) next() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.busy = false
+	s.changed.Broadcast()
 	for len(s.waiting) == 0 && !s.closed {
 		s.changed.Wait()
 	}
-	s.skipLocked()
 	n := min(len(s.waiting), screenPart)
-	part := s.waiting[:n]
-	if s.waiting = s.waiting[n:]; len(s.waiting) == 0 {
-		s.waiting = nil
-	}
+	part := s.waiting[:n:n]
+	s.waiting, s.busy = s.waiting[n:], n > 0
 	return part
-}
-
-// skipLocked drops the lines that the last ones will scroll away, because scrolling is
-// what takes an emulator longest. It keeps all up to the last escape sequence that is
-// not a colour.
-func (s *screen) skipLocked() {
-	to := len(s.waiting)
-	for range s.rows + 1 {
-		if to = bytes.LastIndexByte(s.waiting[:to], '\n'); to <= 0 {
-			return
-		}
-	}
-	from := to
-	for isColour := true; isColour && from >= 0; {
-		if from = bytes.LastIndexByte(s.waiting[:from], '\x1b'); from >= 0 {
-			sequence := bytes.TrimLeft(s.waiting[from+1:], "[0123456789;:")
-			isColour = len(sequence) > 0 && sequence[0] == 'm'
-		}
-	}
-	from = max(from, 0)
-	if from += bytes.IndexByte(s.waiting[from:], '\n'); from < to {
-		s.waiting = slices.Delete(s.waiting, from, to)
-		s.drawn += int64(to - from)
-	}
 }
 
 // draw feeds the emulator. If that fails, the screen begins anew.
@@ -208,7 +170,7 @@ func (s *screen) text() string {
 	})
 	defer timer.Stop()
 	s.mu.Lock()
-	for target := s.came; s.drawn < target && !late; {
+	for (len(s.waiting) > 0 || s.busy) && !late {
 		s.changed.Wait()
 	}
 	s.mu.Unlock()

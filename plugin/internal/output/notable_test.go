@@ -3,8 +3,6 @@ package output
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -42,31 +40,8 @@ func TestNotableFindsWhatTheExpressionFinds(t *testing.T) {
 	for _, line := range notableLines {
 		assert.Len(t, findNotable([]byte("plain\n"+line+"\n"), 1), 1, line)
 	}
-	assert.Empty(t, findNotable([]byte("a plain line\n12:30:05 time: 7\nE2E: no\n"), 1))
+	assert.Empty(t, findNotable([]byte(":\na plain line:\n12:30:05 time: 7\nE2E: no\n:"), 1))
 	assert.Len(t, findNotable([]byte("an error: "+strings.Repeat("é", 1000)), 1)[0].Text, 500)
-}
-
-func TestNotableOfALargeLog(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "log")
-	var text strings.Builder
-	var want []shared.Line
-	for number := int64(1); text.Len() < 3*notableStep; number++ {
-		line := "a line of a build that says nothing"
-		if number%9000 == 3 {
-			line = fmt.Sprintf("error %d", number)
-			want = append(want, shared.Line{Number: number, Text: line})
-		}
-		text.WriteString(line + "\n")
-	}
-	require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
-	size, lines := int64(text.Len()), int64(strings.Count(text.String(), "\n"))
-	require.Greater(t, len(want), 8)
-	assert.Equal(t, append(want[:3:3], want[len(want)-2:]...), notable(path, 5, 0, size, 1, lines+1))
-	assert.Equal(t, want, notable(path, 100, 0, size, 1, lines+1))
-	assert.Equal(t, want[:4], notable(path, 4, 0, size+1, 1, 0), "the log has stopped")
-	from := int64(strings.Index(text.String(), want[0].Text+"\n") + len(want[0].Text) + 1)
-	assert.Equal(t, want[1:3], notable(path, 2, from, int64(strings.Index(text.String(), want[3].Text)), want[0].Number+1, want[3].Number))
 }
 
 func BenchmarkNotable(b *testing.B) {

@@ -23,10 +23,11 @@ const mostWaiting = 64
 // the main threads of the members are blocked.
 func (g *Group) Waiting(stdin string) (what string) {
 	members := g.members()
-	for _, p := range members[:min(len(members), mostWaiting)] {
+	if len(members) > mostWaiting {
+		return ""
+	}
+	for _, p := range members {
 		switch of := waitingOf(p.pid, stdin); {
-		case len(members) > mostWaiting:
-			return ""
 		case of == "input":
 			return of
 		case of == "child" && p.pid == g.PID && what == "", of != "child" && of != "":
@@ -51,42 +52,35 @@ func waitingOf(pid int, stdin string) string {
 	for i := range args {
 		args[i], _ = strconv.ParseUint(fields[i+1], 0, 64)
 	}
+	fds, forever := []int{int(args[0])}, true
 	switch number {
 	case unix.SYS_WAIT4, unix.SYS_WAITID:
 		return "child"
-	case unix.SYS_FLOCK:
-		return lockOf(pid, args[0])
-	case unix.SYS_FCNTL:
-		if args[1] == unix.F_SETLKW || args[1] == unix.F_OFD_SETLKW {
-			return lockOf(pid, args[0])
+	case unix.SYS_FLOCK, unix.SYS_FCNTL:
+		if name := link(pid, fds[0]); name != "" && (number == unix.SYS_FLOCK || args[1] == unix.F_SETLKW || args[1] == unix.F_OFD_SETLKW) {
+			return "lock " + name
 		}
+		return ""
 	case unix.SYS_READ, unix.SYS_READV, unix.SYS_RECVFROM, unix.SYS_RECVMSG, unix.SYS_CONNECT:
-		return ofFiles(pid, []int{int(args[0])}, stdin)
 	case old[0]:
-		return ofFiles(pid, polled(pid, args[0], args[1]), stdinIf(int32(args[2]) < 0, stdin))
+		fds, forever = polled(pid, args[0], args[1]), int32(args[2]) < 0
 	case unix.SYS_PPOLL:
-		return ofFiles(pid, polled(pid, args[0], args[1]), stdinIf(args[2] == 0, stdin))
+		fds, forever = polled(pid, args[0], args[1]), args[2] == 0
 	case old[1], unix.SYS_PSELECT6:
-		return ofFiles(pid, selected(pid, args[1], args[0]), stdinIf(args[4] == 0, stdin))
+		fds, forever = selected(pid, args[1], args[0]), args[4] == 0
+	default:
+		return ""
 	}
-	return ""
+	if !forever { // its program has something else to do
+		stdin = ""
+	}
+	return ofFiles(pid, fds, stdin)
 }
 
-// stdinIf returns no stdin for a call that does not wait forever: its program has
-// something else to do.
-func stdinIf(forever bool, stdin string) string {
-	if forever {
-		return stdin
-	}
-	return ""
-}
-
-func link(pid int, fd any) string {
+func link(pid, fd int) string {
 	name, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
 	return name
 }
-
-func lockOf(pid int, fd uint64) string { return strings.TrimSuffix("lock "+link(pid, fd), "lock ") }
 
 // ofFiles says what a call waits for that waits for any of some files.
 func ofFiles(pid int, fds []int, stdin string) string {
