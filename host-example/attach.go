@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -66,21 +65,20 @@ func (s *shell) stay(ctx context.Context, d *display, begin func() (*shared.Resu
 		return err
 	}
 	r, err := begin()
-	if err != nil {
-		_ = term.Restore(int(os.Stdin.Fd()), mode)
-		return err
+	for left := false; err == nil && !left && r.Status == shared.StatusRunning && ctx.Err() == nil; {
+		s.displays[r.PID] = d
+		req := shared.CheckRequest{PID: r.PID, Peek: true, Limits: shared.Limits{MaxBytes: 1}}
+		if n, _ := unix.Poll([]unix.PollFd{{Fd: int32(os.Stdin.Fd()), Events: unix.POLLIN}}, 50); n > 0 {
+			keys := make([]byte, 4<<10)
+			n, failed := os.Stdin.Read(keys)
+			req.Input, _, left = strings.Cut(string(keys[:n]), "\x1d")
+			left = left || failed != nil
+		}
+		if r, err = s.client.Check(ctx, req); errors.Is(err, shared.ErrInvalid) { // it has just ended
+			req.Input = ""
+			r, err = s.client.Check(ctx, req)
+		}
 	}
-	pid := r.PID
-	s.displays[pid] = d
-	attached, leave := context.WithCancel(ctx)
-	var typing sync.WaitGroup
-	typing.Go(func() {
-		defer leave()
-		s.passKeys(attached, pid)
-	})
-	r, err = s.client.Check(attached, shared.CheckRequest{PID: pid, Wait: forever, All: true})
-	leave()
-	typing.Wait()
 	if err == nil && r.Status != shared.StatusRunning {
 		shown, stop := context.WithTimeout(ctx, lastWords)
 		d.copy.await(shown, r.Stdout)
@@ -93,22 +91,4 @@ func (s *shell) stay(ctx context.Context, d *display, begin func() (*shared.Resu
 		s.finish(ctx, r)
 	}
 	return err
-}
-
-// passKeys reads keys until ctx ends, or Ctrl-].
-func (s *shell) passKeys(ctx context.Context, pid int) {
-	buffer := make([]byte, 4<<10)
-	for ctx.Err() == nil {
-		if n, _ := unix.Poll([]unix.PollFd{{Fd: int32(os.Stdin.Fd()), Events: unix.POLLIN}}, 50); n <= 0 {
-			continue
-		}
-		n, err := os.Stdin.Read(buffer)
-		keys, _, left := strings.Cut(string(buffer[:n]), "\x1d")
-		if keys != "" { // if it is refused, the job has ended
-			_, _ = s.client.Check(ctx, shared.CheckRequest{PID: pid, Input: keys, Peek: true, Limits: shared.Limits{MaxBytes: 1}})
-		}
-		if left || err != nil {
-			return
-		}
-	}
 }

@@ -102,7 +102,6 @@ func (t *tour) answer(command string) {
 	r := t.show(t.bash.Execute(t.ctx, shared.ExecuteRequest{Command: command, Stdin: shared.StdinTTY, Mode: shared.ModeBackground}))
 	c := t.show(t.bash.Check(t.ctx, shared.CheckRequest{PID: r.PID, Wait: time.Minute, WaitFor: `\? $`}))
 	t.want(c.Screen == "Go on?", "a prompt", c)
-	fmt.Printf("   check %d, typing \"yes\"\n", r.PID)
 	c = t.show(t.bash.Check(t.ctx, shared.CheckRequest{PID: r.PID, Wait: time.Minute, Input: "yes\r"}))
 	t.want(strings.Contains(c.Stdout.Content, "you said yes\n"), "the answer", c)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,10 +48,8 @@ func (m movable) Execute(ctx context.Context, req shared.ExecuteRequest) (*share
 
 // callBash runs a command through the dialect.
 func (s *shell) callBash(ctx context.Context, command string) error {
-	name, first := "command", s.tools.Definitions()[0].Name
-	if first == "exec_command" { // the codex dialect
-		name = "cmd"
-	}
+	first := s.tools.Definitions()[0].Name
+	name := cmp.Or(map[string]string{"exec_command": "cmd"}[first], "command")
 	args, _ := json.Marshal(map[string]string{name: command}) // cannot fail
 	return s.call(ctx, first+" "+string(args))
 }

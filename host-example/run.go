@@ -20,7 +20,7 @@ func run(args []string) (int, error) {
 	asJSON := set.Bool("json", false, "print the whole Result as JSON, when the command has ended, instead of the output")
 	set.StringVar((*string)(&req.Mode), "mode", string(shared.ModeDetach), "what happens at the timeout: "+list(shared.Modes()))
 	set.DurationVar(&req.Timeout, "timeout", 0, fmt.Sprintf("how long to wait until -mode applies (default no limit; with -mode terminate or auto %v)", shared.DefaultTimeout))
-	interactive := set.Bool("i", false, "pass stdin on to the command; -timeout kills it then")
+	interactive := set.Bool("i", false, "pass stdin on to the command, with -mode background")
 	set.BoolVar(&req.Merge, "merge", false, "merge stderr into stdout (without -json, this is the default if both are the same file)")
 	if err := parse(set, args); err != nil {
 		return usageError, err
@@ -33,8 +33,6 @@ func run(args []string) (int, error) {
 		return usageError, fmt.Errorf("-mode is %q: use one of %s", req.Mode, list(shared.Modes()))
 	case req.Timeout < 0:
 		return usageError, fmt.Errorf("-timeout is %v: use 0 for the default, or a positive duration", req.Timeout)
-	case *interactive && req.Mode != shared.ModeDetach:
-		return usageError, errors.New("-i goes without -mode: leave one of them out")
 	case *interactive: // a job, because Check writes to it
 		req.Mode, req.Stdin = shared.ModeBackground, shared.StdinPipe
 	case req.Timeout == 0 && req.Mode == shared.ModeDetach:

@@ -55,11 +55,10 @@ const (
 	MaxPatternBytes = 1000              // the longest CheckRequest.WaitFor
 	MaxNotable      = 100               // the largest Limits.Notable
 	MaxInputBytes   = 1 << 20           // the most input that may wait for a command to read it
-	DefaultColumns  = 120               // ExecuteRequest.Columns
-	DefaultRows     = 40                // ExecuteRequest.Rows
-	MaxColumns      = 500               // the largest ExecuteRequest.Columns
-	MaxRows         = 200               // the largest ExecuteRequest.Rows
-	DefaultGrace    = 2 * time.Second   // KillRequest.Grace
+
+	DefaultColumns, DefaultRows = 120, 40         // ExecuteRequest.Columns, Rows
+	MaxColumns, MaxRows         = 500, 200        // the largest ones
+	DefaultGrace                = 2 * time.Second // KillRequest.Grace
 )
 
 // AllJobs stands for every job in CheckRequest.PID and KillRequest.PID.
@@ -112,10 +111,9 @@ const (
 	// CheckRequest.CloseInput: a command that reads to the end of its input waits for that.
 	StdinPipe Stdin = "pipe"
 	// StdinTTY is a terminal, which is stdin, stdout, stderr and /dev/tty of the command:
-	// Merge is implied, and Result.Screen shows what a person would see. Input is what a
-	// person would type, control bytes too: "\x03" interrupts, "\r" is the enter key.
-	// The environment has TERM=xterm-256color and none of the tool's own settings, so
-	// that pagers and editors work. When bash ends, its terminal ends too, as a window
+	// Merge is implied. Input is what a person would type: "\r" is the enter key, "\x03"
+	// interrupts. The environment has TERM=xterm-256color and none of the tool's own
+	// settings: pagers and editors work. When bash ends, its terminal does, as a window
 	// that is closed: processes in the foreground get SIGHUP, and no more output comes.
 	StdinTTY Stdin = "tty"
 )
@@ -254,9 +252,8 @@ type Output struct {
 	Partial         bool  `json:"partial,omitempty"`           // Content ends in a line that is still being written
 	Dropped         int64 `json:"dropped,omitempty"`           // raw bytes so far that were no text: escape sequences, control characters
 
-	// Notable are lines that the limits cut and that look like errors: the first and the
-	// last ones of them, in order. It finds them in the log, within 4 MiB of either end of
-	// what was cut.
+	// Notable are the first and the last ones of the lines that look like errors within
+	// 4 MiB of either end of what the limits cut. They come from the log.
 	Notable []Line `json:"notable,omitempty"`
 
 	Path      string `json:"path,omitempty"`       // log with the whole stream so far; every job has one; "" if Content is all there was

@@ -13,8 +13,7 @@
 //	pipe ► source ┬► live copy ► the request's writer   (raw bytes)
 //	              └► output.Stream ► Results and log     (text)
 //
-// A command with a terminal writes to that instead of a pipe. A third copy of the bytes
-// goes to a screen, and an input takes what CheckRequest.Input writes.
+// With a terminal, a third copy goes to a screen. An input is what Check writes to.
 //
 // A Result is an immutable account of the Job at one moment.
 package job

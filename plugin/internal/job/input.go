@@ -15,7 +15,6 @@ import (
 type input struct {
 	to   *os.File      // the writing end of a pipe, or a terminal, which the source closes
 	tty  bool          // to is a terminal
-	name string        // of the command's end in /proc/PID/fd; "": unknown
 	done chan struct{} // closed when run has ended
 
 	mu      sync.Mutex // guards the fields below
@@ -25,29 +24,20 @@ type input struct {
 	broken  bool   // the command reads no more
 }
 
-// newInput makes a pipe and returns the command's end of it.
-func newInput() (*os.File, *input, error) {
+// newInput makes a pipe that has text first, and returns the command's end of it.
+func newInput(text string) (*os.File, *input, error) {
 	read, write, err := pipe(1)
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot make a pipe: %w", err)
 	}
-	in := inputTo(write, false)
-	in.name, _ = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", read.Fd()))
-	return read, in, nil
+	return read, inputTo(write, false, text), nil
 }
 
-func inputTo(file *os.File, tty bool) *input {
-	in := &input{to: file, tty: tty, done: make(chan struct{})}
+func inputTo(file *os.File, tty bool, text string) *input {
+	in := &input{to: file, tty: tty, done: make(chan struct{}), waiting: []byte(text)}
 	in.changed = sync.NewCond(&in.mu)
+	go in.run()
 	return in
-}
-
-// start begins to write, with a text that is not too long.
-func (in *input) start(text string) {
-	if in != nil {
-		in.waiting = []byte(text)
-		go in.run()
-	}
 }
 
 func (in *input) run() {

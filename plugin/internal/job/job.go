@@ -42,6 +42,7 @@ type Job struct {
 	stdout, stderr *source // stderr is nil if it is merged into stdout
 	copies         [2]*liveCopy
 	input          *input  // nil: its stdin is /dev/null
+	stdin          string  // name of the open stdin in /proc/PID/fd; "": there is none
 	screen         *screen // nil: it has no terminal
 
 	ended chan struct{} // closed when bash has ended, its output is read and outcome is set
@@ -81,7 +82,6 @@ func Start(cfg Config, req shared.ExecuteRequest) (*Job, error) {
 		return nil, err
 	}
 	j.PID, j.Started = j.group.PID, j.group.Started
-	j.input.start(req.Input)
 	j.req.Env, j.req.Stdout, j.req.Stderr, j.req.Input = nil, nil, nil, "" // the job may be kept for long
 	for _, s := range j.sources() {
 		go s.run()
@@ -116,12 +116,15 @@ func (j *Job) open(cfg Config) (files []*os.File, err error) {
 	stdin := cfg.Null
 	switch j.req.Stdin {
 	case shared.StdinPipe:
-		stdin, j.input, err = newInput()
+		stdin, j.input, err = newInput(j.req.Input)
 	case shared.StdinTTY:
-		stdin, j.input, j.screen, err = newTerminal(j.req.Columns, j.req.Rows)
+		stdin, j.input, j.screen, err = newTerminal(j.req.Columns, j.req.Rows, j.req.Input)
 	}
 	if err != nil {
 		return nil, err
+	}
+	if j.input != nil {
+		j.stdin, _ = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", stdin.Fd()))
 	}
 	files = []*os.File{stdin}
 	j.copies[0], j.copies[1] = newLiveCopies(j.req.Stdout, j.req.Stderr, j.req.Lossless)
@@ -161,10 +164,8 @@ func (j *Job) abandon() {
 		s.file.Close()
 	}
 	j.closeCopies()
+	j.input.close()
 	j.screen.close()
-	if j.input != nil {
-		j.input.to.Close()
-	}
 }
 
 func (j *Job) closeCopies() {

@@ -19,11 +19,7 @@ type View = output.View
 func (j *Job) Result(limits shared.Limits, view View) *shared.Result {
 	r := j.account(func(s *output.Stream) shared.Output { return s.Show(limits, view) }, view.Peek)
 	if r.Status == shared.StatusRunning {
-		stdin := ""
-		if j.input != nil {
-			stdin = j.input.name
-		}
-		r.Waiting = j.group.Waiting(stdin)
+		r.Waiting = j.group.Waiting(j.stdin)
 	}
 	return r
 }

@@ -111,8 +111,7 @@ func (s *source) drain() {
 	})
 }
 
-// terminalBuffers are more bytes than a terminal holds. It does not say how many it has.
-const terminalBuffers = 128 << 10
+const terminalBuffers = 128 << 10 // more than a terminal holds; it does not say how much it has
 
 // written returns how many bytes have entered the pipe so far, or more.
 func (s *source) written(fd int) int64 {

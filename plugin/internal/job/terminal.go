@@ -1,6 +1,7 @@
 package job
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -21,29 +22,22 @@ const (
 	screenPatience = time.Second // for the emulator to draw what has come
 )
 
-// newTerminal opens a pseudo-terminal. It returns the command's end, the input to it and
+// newTerminal opens a pseudo-terminal where text is typed. It returns the command's end, the input to it and
 // its screen.
-func newTerminal(columns, rows int) (*os.File, *input, *screen, error) {
+func newTerminal(columns, rows int, text string) (*os.File, *input, *screen, error) {
 	ours, theirs, err := pty.Open()
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("cannot open a terminal: %w", err)
 	}
 	defer ours.Close()
-	// The library has made ours a file that waits in system calls, which nothing ends.
-	err = pty.Setsize(ours, &pty.Winsize{Cols: uint16(columns), Rows: uint16(rows)})
-	fd := -1
-	if err == nil {
-		fd, err = unix.FcntlInt(ours.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-	}
-	if err == nil {
-		err = unix.SetNonblock(fd, true)
-	}
+	// The library has made ours a file whose calls block in the system: nothing ends them.
+	fd, err := unix.FcntlInt(ours.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	err = errors.Join(err, pty.Setsize(ours, &pty.Winsize{Cols: uint16(columns), Rows: uint16(rows)}), unix.SetNonblock(fd, true))
 	if err != nil {
 		theirs.Close()
 		return nil, nil, nil, fmt.Errorf("cannot set up a terminal: %w", err)
 	}
-	in := inputTo(os.NewFile(uintptr(fd), "terminal"), true)
-	in.name = theirs.Name()
+	in := inputTo(os.NewFile(uintptr(fd), "terminal"), true, text)
 	return theirs, in, newScreen(columns, rows, func(text string) { _ = in.put(text, false) }), nil
 }
 
@@ -54,15 +48,15 @@ type screen struct {
 	columns, rows int
 	answer        func(string) // takes what the terminal answers to a program
 
-	drawing  sync.Mutex   // held while the emulator is used; taken before mu
+	drawing  sync.Mutex   // held while the emulator is used; guards the fields below
 	emulator *vt.Emulator // nil once the screen is closed and drawn
+	last     string       // what it showed then
 
 	mu      sync.Mutex // guards the fields below
 	changed *sync.Cond
 	waiting []byte
-	busy    bool   // run draws a part that is not in waiting any more
-	closed  bool   // no more come
-	last    string // what a screen showed that is closed and drawn
+	busy    bool // run draws a part that is not in waiting any more
+	closed  bool // no more come
 }
 
 func newScreen(columns, rows int, answer func(string)) *screen {
@@ -106,9 +100,7 @@ func (s *screen) run() {
 	}
 	s.drawing.Lock()
 	defer s.drawing.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.last = plain(s.emulator)
+	s.last = s.plain()
 	s.end()
 	s.emulator = nil // a finished job is kept for long
 }
@@ -118,7 +110,6 @@ func (s *screen) next() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.busy = false
-	s.changed.Broadcast()
 	for len(s.waiting) == 0 && !s.closed {
 		s.changed.Wait()
 	}
@@ -161,27 +152,23 @@ func (s *screen) text() string {
 	if s == nil {
 		return ""
 	}
-	late := false
-	timer := time.AfterFunc(screenPatience, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		late = true
-		s.changed.Broadcast()
-	})
-	defer timer.Stop()
-	s.mu.Lock()
-	for (len(s.waiting) > 0 || s.busy) && !late {
-		s.changed.Wait()
+	for late := time.Now().Add(screenPatience); s.isBehind() && time.Now().Before(late); {
+		time.Sleep(time.Millisecond)
 	}
-	s.mu.Unlock()
 	s.drawing.Lock()
 	defer s.drawing.Unlock()
+	return s.plain()
+}
+
+func (s *screen) isBehind() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.waiting) > 0 || s.busy
+}
+
+func (s *screen) plain() string {
 	if s.emulator == nil {
 		return s.last
 	}
-	return plain(s.emulator)
-}
-
-func plain(e *vt.Emulator) string {
-	return strings.ToValidUTF8(strings.TrimRight(e.String(), "\n"), "\uFFFD")
+	return strings.ToValidUTF8(strings.TrimRight(s.emulator.String(), "\n"), "\uFFFD")
 }

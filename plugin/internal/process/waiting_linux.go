@@ -2,7 +2,6 @@ package process
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"net/netip"
 	"os"
@@ -109,15 +108,14 @@ func remote(pid int, inode string) string {
 			if len(fields) < 10 || fields[9] != inode {
 				continue
 			}
-			host, port, _ := strings.Cut(fields[2], ":")
-			ip, _ := hex.DecodeString(host)
+			var ip []byte
+			var port uint16
+			_, _ = fmt.Sscanf(fields[2], "%x:%x", &ip, &port)
 			for word := range slices.Chunk(ip, 4) { // each in the order of the machine
 				slices.Reverse(word)
 			}
-			address, ok := netip.AddrFromSlice(ip)
-			number, _ := strconv.ParseUint(port, 16, 16)
-			if ok && number > 0 {
-				return netip.AddrPortFrom(address.Unmap(), uint16(number)).String()
+			if address, ok := netip.AddrFromSlice(ip); ok && port > 0 {
+				return netip.AddrPortFrom(address.Unmap(), port).String()
 			}
 		}
 	}
@@ -126,7 +124,7 @@ func remote(pid int, inode string) string {
 
 // polled returns the files of a poll.
 func polled(pid int, address, count uint64) (fds []int) {
-	for p := range slices.Chunk(memory(pid, address, 8*min(count, mostWaiting)), 8) {
+	for p := range slices.Chunk(memory(pid, address, 8*min(count, mostWaiting)), 8) { // struct pollfd
 		fds = append(fds, int(int32(binary.NativeEndian.Uint32(p))))
 	}
 	return fds
@@ -134,7 +132,7 @@ func polled(pid int, address, count uint64) (fds []int) {
 
 // selected returns the files that a select reads.
 func selected(pid int, address, count uint64) (fds []int) {
-	for i, bits := range memory(pid, address, (min(count, 1024)+7)/8) {
+	for i, bits := range memory(pid, address, (min(count, 1024)+63)/64*8) {
 		for bit := range 8 {
 			if bits&(1<<bit) != 0 && len(fds) < mostWaiting {
 				fds = append(fds, 8*i+bit)
@@ -144,15 +142,12 @@ func selected(pid int, address, count uint64) (fds []int) {
 	return fds
 }
 
-// memory returns size bytes of a process's memory, nil if they cannot be read.
+// memory returns size bytes of a process's memory, none if they cannot be read.
 func memory(pid int, address, size uint64) []byte {
 	if address == 0 || size == 0 {
 		return nil
 	}
 	text := make([]byte, size)
 	n, _ := unix.ProcessVMReadv(pid, []unix.Iovec{{Base: &text[0], Len: size}}, []unix.RemoteIovec{{Base: uintptr(address), Len: int(size)}}, 0)
-	if n != len(text) {
-		return nil
-	}
-	return text
+	return text[:max(0, n)/8*8]
 }
