@@ -102,7 +102,7 @@ func TestATypeScriptClientSeesTheTextInStructuredContent(t *testing.T) {
 	c := typescript(t, []string{"-structured"}, bash("echo hello; exit 3"), bash(endless+" & echo begun"), bash(""),
 		toolCall{Name: "bash_jobs", Arguments: map[string]any{}})
 	ended, job, refused, list := c.Seen[0], c.Seen[1], c.Seen[2], c.Seen[3]
-	assert.Equal(t, 4, c.Schemas)
+	assert.Equal(t, 5, c.Schemas)
 	assert.Contains(t, ended.Text, "exit code 3")
 	assert.Equal(t, "hello\n", ended.Stdout.Content)
 	assert.Equal(t, 3, ended.ExitCode)

@@ -55,10 +55,11 @@ const (
 	MaxPatternBytes = 1000              // the longest CheckRequest.WaitFor
 	MaxNotable      = 100               // the largest Limits.Notable
 	MaxInputBytes   = 1 << 20           // the most input that may wait for a command to read it
-
-	DefaultColumns, DefaultRows = 120, 40         // ExecuteRequest.Columns, Rows
-	MaxColumns, MaxRows         = 500, 200        // the largest ones
-	DefaultGrace                = 2 * time.Second // KillRequest.Grace
+	DefaultColumns  = 120               // ExecuteRequest.Columns
+	DefaultRows     = 40                // ExecuteRequest.Rows
+	MaxColumns      = 500               // the largest ExecuteRequest.Columns
+	MaxRows         = 200               // the largest ExecuteRequest.Rows
+	DefaultGrace    = 2 * time.Second   // KillRequest.Grace
 )
 
 // AllJobs stands for every job in CheckRequest.PID and KillRequest.PID.

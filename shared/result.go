@@ -88,7 +88,7 @@ func (r Result) outcome() string {
 
 // section shows the output below where its log is.
 func (o Output) section(name string) string {
-	if o.TotalBytes == 0 && o.Path == "" && o.PathError == "" {
+	if o.TotalBytes == 0 && o.Content == "" && o.Path == "" && o.PathError == "" {
 		return ""
 	}
 	if o.Truncated {

@@ -65,12 +65,10 @@ func (in *input) next() []byte {
 	return in.waiting[:min(len(in.waiting), bufferSize)]
 }
 
-const endOfTransmission = "\x04" // the key Ctrl-D
-
 // put adds text to what waits, and the end of the input if last is set.
 func (in *input) put(text string, last bool) error {
 	if in.tty && last {
-		text, last = text+endOfTransmission, false
+		text, last = text+"\x04", false // Ctrl-D
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()

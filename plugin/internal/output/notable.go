@@ -35,7 +35,7 @@ func (v *view) notable(path string, out shared.Output) []shared.Line {
 	for i := range tail {
 		tail[i].Number += v.lines + 1 - int64(strings.Count(out.Content, "\n")) - lines
 	}
-	all, n := append(head, tail...), v.limits.Notable
+	all, n := slices.Concat(head, tail), v.limits.Notable
 	if len(all) > n {
 		all = slices.Delete(all, (n+1)/2, len(all)-n/2)
 	}
