@@ -22,8 +22,8 @@ const (
 	screenPatience = time.Second // for the emulator to draw what has come
 )
 
-// newTerminal opens a pseudo-terminal where text is typed. It returns the command's end, the input to it and
-// its screen.
+// newTerminal opens a pseudo-terminal where text is typed. It returns the command's end,
+// the input to it and its screen.
 func newTerminal(columns, rows int, text string) (*os.File, *input, *screen, error) {
 	ours, theirs, err := pty.Open()
 	if err != nil {
