@@ -78,6 +78,7 @@ func TestNothingOfALiveCopyIsLeft(t *testing.T) {
 }
 
 func TestALosslessCallWaitsForItsWriter(t *testing.T) {
+	t.Parallel()
 	c := connect(t, &Plugin{Impl: scripted{execute: func(_ context.Context, req ExecuteRequest) (*Result, error) {
 		assert.True(t, req.Lossless)
 		_, err := io.WriteString(req.Stdout, "text")

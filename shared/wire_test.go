@@ -175,6 +175,7 @@ func TestAContextThatWasOverIsOverAtTheImplementation(t *testing.T) {
 }
 
 func TestAnImplementationThatIgnoresTheCancel(t *testing.T) {
+	t.Parallel()
 	block := make(chan struct{})
 	defer close(block)
 	c := connect(t, &Plugin{Impl: scripted{execute: func(context.Context, ExecuteRequest) (*Result, error) {
