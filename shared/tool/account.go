@@ -178,10 +178,14 @@ func notable(name string, o shared.Output) string {
 // waiting says what a command that runs waits for, if a model can do something about it.
 func waiting(opts Options, r *shared.Result) string {
 	what, object, _ := strings.Cut(r.Waiting, " ")
+	it := "It"
+	if r.Stdout.TotalBytes+r.Stderr.TotalBytes == 0 && r.Duration >= time.Second {
+		it = "It has written nothing for " + r.Duration.Truncate(time.Second).String() + " and"
+	}
 	sentence := map[string]string{
 		"input":   "It waits for input on its stdin: send some with {bash_input}.",
-		"lock":    "It waits for a lock on " + object + ".",
-		"network": "It waits for the network: " + object + ".",
+		"lock":    it + " waits for a lock on " + object + ".",
+		"network": it + " waits for the network: " + object + ".",
 	}[what]
 	return strings.TrimSuffix("\n"+bracket(opts.fill(sentence), ""), "\n[]")
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -63,10 +64,12 @@ func TestNativeTalksToAJob(t *testing.T) {
 func TestAnswersSayWhatMatters(t *testing.T) {
 	t.Parallel()
 	for _, dialect := range withCommand() {
-		r := &shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1, Waiting: "lock /a b", Stdout: shared.Output{Notable: []shared.Line{{Number: 3, Text: "error: x"}, {Number: 12, Text: "fatal"}}}}
+		r := &shared.Result{PID: 7, Status: shared.StatusRunning, ExitCode: -1, Waiting: "lock /a b", Duration: 40500 * time.Millisecond, Stdout: shared.Output{Notable: []shared.Line{{Number: 3, Text: "error: x"}, {Number: 12, Text: "fatal"}}}}
 		tools := newTools(t, dialect, always(r))
 		text := tools.Call(t.Context(), tool.Call{Name: runTool(dialect), Arguments: []byte(`{"command":"ls"}`)}).Text
-		assert.True(t, strings.HasSuffix(text, "\n[Lines left out that look like errors:\n3: error: x\n12: fatal]\n[It waits for a lock on /a b.]"), text)
+		assert.True(t, strings.HasSuffix(text, "\n[Lines left out that look like errors:\n3: error: x\n12: fatal]\n[It has written nothing for 40s and waits for a lock on /a b.]"), text)
+		r.Stdout.TotalBytes = 20
+		assert.Contains(t, tools.Call(t.Context(), tool.Call{Name: runTool(dialect), Arguments: []byte(`{"command":"ls"}`)}).Text, "\n[It waits for a lock on /a b.]")
 	}
 	tools := newTools(t, tool.Codex, always(&shared.Result{PID: 7, Status: shared.StatusRunning, Waiting: "network 1.2.3.4:5"}))
 	assert.NotContains(t, tools.Call(t.Context(), tool.Call{Name: "exec_command", Arguments: []byte(`{"cmd":"ls"}`)}).Text, "1.2.3.4")
