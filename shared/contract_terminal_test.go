@@ -72,7 +72,7 @@ func TestControlKeysOfATerminal(t *testing.T) {
 	bash := launch(t)
 	r := execute(t, bash, shared.ExecuteRequest{Stdin: shared.StdinTTY, Command: "cat", Input: "line\n\x04"})
 	assert.Equal(t, "line\nline\n", r.Stdout.Content, "what is typed, and what cat says")
-	pid := atTerminal(t, bash, shared.ExecuteRequest{Command: "bash -c 'trap \"echo caught; exit\" INT; echo up; sleep 1000'; echo over"})
+	pid := atTerminal(t, bash, shared.ExecuteRequest{Command: "bash -c 'trap \"echo caught; exit\" INT; echo up; read'; echo over"})
 	awaitText(t, bash, pid, "up")
 	r = check(t, bash, shared.CheckRequest{PID: pid, Input: "\x03", Wait: hang, WaitFor: "over"})
 	assert.True(t, r.Matched)
