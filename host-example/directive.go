@@ -69,7 +69,7 @@ func (s *shell) help(context.Context, string) error {
 	return nil
 }
 
-func (s *shell) cd(_ context.Context, dir string) error {
+func (s *shell) cd(ctx context.Context, dir string) error {
 	if dir == "" {
 		fmt.Println(s.dir)
 		return nil
@@ -80,7 +80,7 @@ func (s *shell) cd(_ context.Context, dir string) error {
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(s.dir, dir)
 	}
-	_, err := os.ReadDir(dir)
+	_, err := s.client.Execute(ctx, shared.ExecuteRequest{Command: "true", Dir: dir}) // it may be on another machine
 	if err == nil {
 		s.dir = dir
 	}

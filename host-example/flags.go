@@ -38,6 +38,9 @@ type launchFlags struct {
 	shared.LaunchConfig
 	env      []string // of each command: over all else
 	logLevel string
+
+	connect       shared.ConnectConfig // with an Address: a plugin on another machine
+	cert, key, ca string               // files for it
 }
 
 func newFlagSet(name string) (*flag.FlagSet, *launchFlags) {
@@ -53,6 +56,13 @@ func newFlagSet(name string) (*flag.FlagSet, *launchFlags) {
 	f.Confine = new(shared.Confine)
 	confineFlags(set, f.Confine)
 	resourceFlags(set, &f.Resources)
+	if name != "demo" { // which looks at the plugin's processes and files
+		set.StringVar(&f.connect.Address, "connect", "", "`HOST:PORT` of a plugin that serves there (bash-plugin -listen), to use instead of starting one")
+		set.DurationVar(&f.connect.Linger, "linger", time.Minute, "how long commands outlive a lost connection, for -connect")
+		set.StringVar(&f.cert, "tls-cert", "", "`file` with this host's certificate, for -connect")
+		set.StringVar(&f.key, "tls-key", "", "`file` with its key")
+		set.StringVar(&f.ca, "tls-ca", "", "`file` with the certificate of who signed the plugin's")
+	}
 	return set, f
 }
 
@@ -92,7 +102,7 @@ func (f *launchFlags) with(do func(context.Context, *shared.Client) (exitCode in
 	return code, nil
 }
 
-// launch loads the plugin. It also makes Dir absolute, for later use.
+// launch loads the plugin, or connects to one. It also makes Dir absolute, for later use.
 func (f *launchFlags) launch(ctx context.Context) (*shared.Client, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -103,9 +113,23 @@ func (f *launchFlags) launch(ctx context.Context) (*shared.Client, error) {
 		return nil, fmt.Errorf("-log-level (or $BASH_PLUGIN_LOG_LEVEL) is %q: use trace, debug, info, warn, error or off", f.logLevel)
 	}
 	f.Logger = hclog.New(&hclog.LoggerOptions{Name: "host", Level: level, Output: os.Stderr})
+	if f.connect.Address != "" {
+		return f.connectTo(ctx)
+	}
 	if f.Dir, err = filepath.Abs(f.Dir); err != nil {
 		return nil, err
 	}
 	f.Path = cmp.Or(f.Path, filepath.Join(filepath.Dir(program), "bash-plugin"))
 	return shared.Launch(ctx, f.LaunchConfig)
+}
+
+func (f *launchFlags) connectTo(ctx context.Context) (_ *shared.Client, err error) {
+	if f.Confine.Confines() || f.Resources != (shared.Resources{}) {
+		return nil, errors.New("with -connect, the flags of bash-plugin say what commands may touch and use")
+	}
+	f.connect.Dir, f.connect.DropEnv, f.connect.Logger, f.connect.ConnectTimeout = f.Dir, f.DropEnv, f.Logger, f.StartTimeout
+	if f.connect.TLS, err = shared.LoadTLS(f.cert, f.key, f.ca); err != nil {
+		return nil, err
+	}
+	return shared.Connect(ctx, f.connect)
 }

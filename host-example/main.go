@@ -118,7 +118,7 @@ func interruptible() (ctx context.Context, stop func()) {
 // change.
 func plain(err error) string {
 	names := map[string]string{"Path": "-plugin", "Dir": "-dir", "DropEnv": "-drop-env", "LogDir": "-log-dir", "StartTimeout": "-start-timeout",
-		"Confine.Writable": "-writable", "Confine.Readable": "-readable"}
+		"Address": "-connect", "Confine.Writable": "-writable", "Confine.Readable": "-readable"}
 	if e, ok := errors.AsType[*shared.Error](err); ok && names[e.Field] != "" {
 		return names[e.Field] + ": " + err.Error()
 	}

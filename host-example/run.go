@@ -91,7 +91,7 @@ func start(ctx context.Context, client *shared.Client, req shared.ExecuteRequest
 		stderr.complete(result.Stderr)
 	}
 	sayEnd(result)
-	if !asJSON && !detached && result.Stdout.LiveSkipped+result.Stderr.LiveSkipped == 0 { // no message has named the logs
+	if req.Stdout != nil && !detached && client.PluginPID() > 0 && result.Stdout.LiveSkipped+result.Stderr.LiveSkipped == 0 { // no message has named the logs
 		_ = os.Remove(result.Stdout.Path)
 		_ = os.Remove(result.Stderr.Path)
 	}

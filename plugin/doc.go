@@ -4,7 +4,9 @@
 // # Layout
 //
 //	program              the plugin as a part of a host: a host as one binary
-//	internal/service     main, flags; one service: executor, guardian, socket folder
+//	internal/service     main, flags; one service: executor, guardian, socket folder; or many executors
+//	                     over TCP, one for each host, with one guardian and table of processes
+//	deploy               image and manifests for engines
 //	internal/executor    the contract on jobs: validate, run, check, kill, registry
 //	internal/job         one command: processes, output, live copy, outcome
 //	internal/process     start, signal, descendants, guardian

@@ -46,7 +46,7 @@ func (cfg *LaunchConfig) complete() error {
 	if err := cfg.completePaths(); err != nil {
 		return err
 	}
-	if err := cmp.Or(cfg.checkEnv(), cfg.Resources.Validate()); err != nil {
+	if err := cmp.Or(checkEnv(cfg.Env, cfg.DropEnv), cfg.Resources.Validate()); err != nil {
 		return err
 	}
 	switch {
@@ -95,8 +95,8 @@ func (cfg *LaunchConfig) completePaths() (err error) {
 	return nil
 }
 
-func (cfg *LaunchConfig) checkEnv() error {
-	for i, entry := range cfg.Env {
+func checkEnv(env, dropEnv []string) error {
+	for i, entry := range env {
 		if strings.IndexByte(entry, '=') <= 0 {
 			return invalid("Env", "the environment entry %q is not KEY=VALUE", entry)
 		}
@@ -104,7 +104,7 @@ func (cfg *LaunchConfig) checkEnv() error {
 			return invalid("Env", "environment entry %d has a NUL byte: an environment cannot hold one", i)
 		}
 	}
-	for _, glob := range cfg.DropEnv {
+	for _, glob := range dropEnv {
 		_, err := filepath.Match(glob, "")
 		if err != nil || glob == "" || strings.ContainsAny(glob, "=, \t\n\x00") {
 			return invalid("DropEnv", `%q drops no variable: use a name or a pattern such as "*_API_KEY", without "=", commas and spaces`, glob)

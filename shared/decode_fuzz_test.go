@@ -19,10 +19,10 @@ func FuzzGob(f *testing.F) {
 	require.NoError(f, gob.NewEncoder(&seed).Encode(reply{Result: &Result{PID: 1, Stdout: Output{Content: "hi\n"}, Leftover: []Process{{2, "sleep"}}}}))
 	f.Add(seed.Bytes())
 	seed.Reset()
-	require.NoError(f, gob.NewEncoder(&seed).Encode(executeArgs{Call: 1, Request: ExecuteRequest{Command: "true", Env: []string{"A=b"}, Timeout: time.Second}}))
+	require.NoError(f, gob.NewEncoder(&seed).Encode(executeArgs{Number: number{Call: 1}, Request: ExecuteRequest{Command: "true", Env: []string{"A=b"}, Timeout: time.Second}}))
 	f.Add(seed.Bytes())
 	seed.Reset()
-	require.NoError(f, gob.NewEncoder(&seed).Encode(killArgs{2, KillRequest{PID: AllJobs}}))
+	require.NoError(f, gob.NewEncoder(&seed).Encode(killArgs{number{2, 1}, KillRequest{PID: AllJobs}}))
 	f.Add(seed.Bytes())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		again(t, data, new(reply))

@@ -5,7 +5,7 @@
 // Kill ends one. A command that outlives its Execute, or leaves processes
 // behind, is a job, named by the pid of its bash.
 //
-// A host has two ways to a Bash. Launch starts the plugin safely (private
+// A host has three ways to a Bash. Launch starts the plugin safely (private
 // socket, mutual TLS, checksum, bounded start and end) and replaces it when it
 // crashes:
 //
@@ -19,6 +19,8 @@
 // A host that ships as one binary calls program.Run of bashplugin/plugin/program at
 // the top of main, and is its own plugin.
 //
+// Connect connects to a plugin on another machine, which serves by a Remote.
+//
 // A host that uses hashicorp/go-plugin for other plugins too passes Handshake
 // and Plugins to plugin.NewClient, dispenses PluginName and gets a Bash.
 //
@@ -31,6 +33,7 @@
 //	      live writers ◄ liveReceiver ◄── frames ── liveSender ◄
 //
 // The calls share one connection, a link, which internal/muxconn keeps alive while
-// either side is stopped; internal/instance is the plugin's process. Another way to
-// reach a plugin is another function beside launch and attach that returns a link.
+// either side is stopped; internal/instance is the plugin's process. A lost one to another
+// machine is replaced: calls are sent again under their numbers, live copies go on where
+// they stopped. Another way to reach a plugin is another function that returns a link.
 package shared

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Client is a Bash that runs in a plugin process of its own. When the plugin
-// dies, the calls under way fail with ErrCrashed and the next one starts a
+// Client is a Bash that runs in a plugin process of its own, or in a session of a
+// plugin on another machine. When the plugin dies, the calls under way fail with ErrCrashed and the next one starts a
 // fresh plugin; a call for a job of the old one fails with an error that
 // matches ErrNotFound and ErrCrashed and names the job's logs. A Client is
 // safe for concurrent use.
@@ -156,7 +156,7 @@ func (c *Client) endLocked() {
 	}
 }
 
-// PluginPID returns the pid of the plugin's process, 0 if none is running.
+// PluginPID returns the pid of the plugin's process, 0 if none is running on this machine.
 // It waits for a start that is under way.
 func (c *Client) PluginPID() int {
 	c.turn <- struct{}{}
@@ -164,5 +164,5 @@ func (c *Client) PluginPID() int {
 	if c.now == nil || c.now.isGone() {
 		return 0
 	}
-	return c.now.pid
+	return max(0, c.now.pid)
 }

@@ -16,13 +16,14 @@ import (
 )
 
 // link is a connection to a plugin, and the plugin's process if that is ours to end.
-// Each way to reach a plugin, launch and attach, makes a link.
+// Each way to reach a plugin, launch, attach and Connect, makes a link.
 type link struct {
 	bash     *client
-	pid      int // of the plugin
-	conn     *muxconn.Conn
-	protocol *plugin.RPCClient
-	instance *instance.Instance // nil: the plugin is not ours to end
+	pid      int // of the plugin; of one on another machine a negative number
+	ended    <-chan struct{}
+	hangUp   func()
+	protocol *plugin.RPCClient  // nil: of a plugin on another machine
+	instance *instance.Instance // nil: the plugin's process is not ours to end
 }
 
 // dial connects to a plugin, with TLS if config is not nil, and gets its Bash,
@@ -36,39 +37,45 @@ func dial(ctx context.Context, network, address string, config *tls.Config, log 
 	if config != nil {
 		socket = tls.Client(socket, config)
 	}
-	l := &link{conn: muxconn.New(socket)}
-	stop := context.AfterFunc(ctx, l.hangUp) // a plugin under a debugger may not answer
-	err = l.dispense(log)
+	conn := muxconn.New(socket)
+	l := &link{ended: conn.Ended(), hangUp: func() { _ = conn.Close() }}
+	err = during(ctx, conn, func() error {
+		bash, err := l.dispense(conn, Plugins, log)
+		if err == nil {
+			l.bash = bash.(*client)
+		}
+		return err
+	})
+	return l, err
+}
+
+// during makes the first calls on a connection, unless ctx ends first: a plugin under a
+// debugger may not answer. If they fail, the connection is closed.
+func during(ctx context.Context, conn *muxconn.Conn, calls func() error) error {
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	err := calls()
 	if !stop() {
 		err = ctx.Err()
 	}
 	if err != nil {
-		l.hangUp()
+		_ = conn.Close()
+	}
+	return err
+}
+
+func (l *link) dispense(conn *muxconn.Conn, plugins plugin.PluginSet, log io.Writer) (_ any, err error) {
+	if l.protocol, err = plugin.NewRPCClient(conn, plugins); err != nil {
 		return nil, err
 	}
-	return l, nil
-}
-
-func (l *link) dispense(log io.Writer) (err error) {
-	if l.protocol, err = plugin.NewRPCClient(l.conn, Plugins); err != nil {
-		return err
-	}
 	if err := l.protocol.SyncStreams(io.Discard, log); err != nil {
-		return err
+		return nil, err
 	}
-	bash, err := l.protocol.Dispense(PluginName)
-	if err != nil {
-		return err
-	}
-	l.bash = bash.(*client)
-	return nil
+	return l.protocol.Dispense(PluginName)
 }
-
-func (l *link) hangUp() { _ = l.conn.Close() }
 
 // isGone reports whether no call can be made any more: the connection has ended,
-// with the plugin's process or for another reason.
-func (l *link) isGone() bool { return isClosed(l.conn.Ended()) }
+// with the plugin's process or for another reason, and none takes its place.
+func (l *link) isGone() bool { return isClosed(l.ended) }
 
 // kill ends a plugin that is gone or does not answer. It does not wait.
 func (l *link) kill() {
@@ -80,10 +87,15 @@ func (l *link) kill() {
 
 // lost adds to the ErrCrashed of a call under way what that means for its command.
 func (l *link) lost(err error) error {
-	if l.instance == nil {
+	text := err.Error()
+	switch {
+	case l.bash.held:
 		return err
+	case l.instance == nil:
+		text += "; the plugin ends the session's commands by itself (that of a call under way may have run), and the next call begins another session"
+	default:
+		text += "; its commands are ended (that of a call under way may have run), and the next call starts a fresh plugin"
 	}
-	text := err.Error() + "; its commands are ended (that of a call under way may have run), and the next call starts a fresh plugin"
 	if l.bash.logs != "" {
 		text += "; what was logged is in " + l.bash.logs
 	}
@@ -105,9 +117,14 @@ func (l *link) end() error {
 	if answered {
 		late := time.AfterFunc(quitPatience, l.kill)
 		defer late.Stop()
-		_ = l.protocol.Close() // the plugin quits
+		if l.protocol != nil {
+			_ = l.protocol.Close() // the plugin quits
+		}
 		l.hangUp()
 	} else {
+		if l.protocol == nil && !l.isGone() {
+			err = &Error{Code: CodeCrashed, Message: "there is no connection to the plugin now: it ends the session's commands after Linger"}
+		}
 		l.kill()
 	}
 	if l.instance != nil && !l.instance.AwaitEnd(endPatience-time.Since(begin)) {
@@ -116,10 +133,10 @@ func (l *link) end() error {
 	return err
 }
 
-// endCommands makes the plugin end its commands, if the plugin is ours to end. It
+// endCommands makes the plugin end its commands, unless it was started by hand. It
 // returns whether the plugin answered, and the error that it answered with.
 func (l *link) endCommands() (answered bool, err error) {
-	if l.instance == nil || l.isGone() {
+	if l.bash.held || l.isGone() {
 		return false, nil
 	}
 	done := make(chan error, 1)

@@ -7,12 +7,14 @@ import (
 	"net"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/go-plugin"
 )
 
 // The live copy travels on a stream of its own that the plugin dials, in
-// frames: a kind (one byte), a length (four bytes, big endian) and the bytes.
+// frames: a kind (one byte), a length (four bytes, big endian) and the bytes. The host
+// begins with how many bytes of frames it has from connections before (eight bytes).
 //
 //	plugin: job ► frameWriter ► liveSender ──── frames ────► liveReceiver ► writer :host
 //
@@ -27,31 +29,71 @@ const (
 	frameEnd      = 4
 
 	frameHeader = 5
-	maxFrame    = 1 << 20 // bytes of output in one frame
+	maxFrame    = 256 << 10 // bytes of output in one frame
+	liveWindow  = 256 << 10 // that a stream of the multiplexer takes before the host has read it
 )
 
 var errNoReader = errors.New("the live output has no reader any more")
 
 // liveSender is the plugin's side of a live copy. Write on one of its writers
-// blocks while the host is slow; the implementation of Bash must allow for that.
+// blocks while the host is slow or away; the implementation of Bash must allow for that.
 type liveSender struct {
+	resumes bool // over the next connection: it keeps the frames that the host may not have read
+
 	mu    sync.Mutex // held while a frame is written; guards the fields below
-	conn  net.Conn
-	frame []byte // the last frame; its memory is reused
-	open  int    // the writers in use, and one more until the call returns
+	ready *sync.Cond // conn or over has changed
+	conn  net.Conn   // nil: none at present
+	over  bool       // the host takes no more
+	kept  []byte     // the last frames, the newest of which may be on their way
+	start int64      // where in all frames kept begins
+	frame []byte     // the last frame; its memory is reused
+	open  int        // the writers in use, and one more until the call returns
 }
 
-// dialLive connects to the host's receiver.
-func dialLive(broker *plugin.MuxBroker, id uint32) (*liveSender, error) {
+// newLiveSender makes the sender for the host's receiver under this number.
+func newLiveSender(s *session, id uint32) *liveSender {
+	l := &liveSender{resumes: s.calls.keeps, open: 1}
+	l.ready = sync.NewCond(&l.mu)
+	go l.run(s, id)
+	return l
+}
+
+// run connects to the receiver, again after each loss of the connection.
+func (l *liveSender) run(s *session, id uint32) {
+	for broker := s.broker.after(nil); broker != nil && !l.connect(broker, id) && l.resumes; broker = s.broker.after(nil) {
+		time.Sleep(10 * time.Millisecond) // until the session knows that the connection is lost
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over = true
+	l.ready.Broadcast()
+}
+
+// connect sends what the host lacks, and lets the writers send the rest. It returns true
+// when the host hangs up, and false if the connection is lost.
+func (l *liveSender) connect(broker *plugin.MuxBroker, id uint32) (done bool) {
 	conn, err := broker.Dial(id)
 	if err != nil {
-		return nil, err
+		return false
 	}
-	go func() {
-		_, _ = conn.Read(make([]byte, 1)) // returns when the host hangs up or dies
-		conn.Close()
-	}()
-	return &liveSender{conn: conn, open: 1}, nil
+	defer conn.Close()
+	var position [8]byte
+	if _, err := io.ReadFull(conn, position[:]); err != nil {
+		return false
+	}
+	l.mu.Lock()
+	from := int64(binary.BigEndian.Uint64(position[:])) - l.start
+	if done = from < 0 || from > int64(len(l.kept)); !done {
+		_, _ = conn.Write(l.kept[from:])
+		l.conn = conn
+		l.ready.Broadcast()
+	}
+	l.mu.Unlock()
+	n, _ := conn.Read(position[:1]) // returns when the host hangs up or the connection ends
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conn = nil
+	return done || n == 1
 }
 
 // writer returns a writer for one kind of frame. The writer ends with CloseWrite,
@@ -88,11 +130,29 @@ func (l *liveSender) release() {
 func (l *liveSender) send(kind byte, p []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for l.conn == nil && !l.over {
+		l.ready.Wait()
+	}
+	if l.over {
+		return errNoReader
+	}
 	l.frame = append(l.frame[:0], kind)
 	l.frame = binary.BigEndian.AppendUint32(l.frame, uint32(len(p)))
 	l.frame = append(l.frame, p...)
 	_, err := l.conn.Write(l.frame)
-	return err
+	if !l.resumes {
+		return err
+	}
+	const most = liveWindow + frameHeader + maxFrame // the host may have read a part of a frame
+	if surplus := len(l.kept) - most; surplus > most {
+		l.kept = append(l.kept[:0], l.kept[surplus:]...)
+		l.start += int64(surplus)
+	}
+	l.kept = append(l.kept, l.frame...)
+	if err != nil { // the next connection gets the frame
+		l.conn = nil
+	}
+	return nil
 }
 
 // frameWriter stands for a request's writer in the plugin.

@@ -8,9 +8,8 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"sync"
 	"time"
-
-	"github.com/hashicorp/go-plugin"
 )
 
 // liveRest is how long Execute waits for the rest of the live copy once the plugin
@@ -24,37 +23,49 @@ type liveReceiver struct {
 	id      uint32
 	writers map[byte]io.Writer // by kind of frame; without those that have failed
 	arrived chan struct{}      // closed when everything sent before the call's end is written
+	arrive  func()             // closes it
 	stopped chan struct{}      // closed when the call has failed: no Write may begin any more
 	turn    chan struct{}      // a lock, held during a Write
+
+	position int64 // how many bytes of frames were handled
 }
 
 // receiveLive starts a liveReceiver. It returns nil for a request without
 // writers.
-func receiveLive(broker *plugin.MuxBroker, stdout, stderr io.Writer) *liveReceiver {
+func (c *client) receiveLive(n number, stdout, stderr io.Writer) *liveReceiver {
 	if stdout == nil && stderr == nil {
 		return nil
 	}
 	l := &liveReceiver{
-		id:      broker.NextId(),
+		id:      1<<31 | uint32(n.Call), // on every line
 		writers: map[byte]io.Writer{frameStdout: stdout, frameStderr: stderr},
 		arrived: make(chan struct{}),
 		stopped: make(chan struct{}),
 		turn:    make(chan struct{}, 1),
 	}
+	l.arrive = sync.OnceFunc(func() { close(l.arrived) })
 	maps.DeleteFunc(l.writers, func(_ byte, w io.Writer) bool { return w == nil })
-	go l.run(broker)
+	if at, _ := c.line.get(); !c.resumes {
+		l.id = at.broker.NextId() // the line may have other clients
+	}
+	go l.run(c)
 	return l
 }
 
-func (l *liveReceiver) run(broker *plugin.MuxBroker) {
-	conn, err := l.accept(broker)
-	if err == nil {
-		defer hangUp(conn)
-		err = l.copy(conn, frameReturned)
-	}
-	close(l.arrived)
-	if err == nil {
-		_ = l.copy(conn, frameEnd)
+func (l *liveReceiver) run(c *client) {
+	defer l.arrive()
+	for at := c.line.after(line{}); at.broker != nil; at = c.line.after(at) {
+		conn, err := l.accept(c, at)
+		if err == nil {
+			_, _ = conn.Write(binary.BigEndian.AppendUint64(nil, uint64(l.position)))
+			if err = l.copy(conn); !errors.Is(err, errLost) || !c.resumes {
+				l.arrive()
+			}
+			hangUp(conn)
+		}
+		if !errors.Is(err, errLost) || !c.resumes {
+			return
+		}
 	}
 }
 
@@ -68,37 +79,46 @@ func hangUp(conn net.Conn) {
 
 // accept waits for the plugin, unless the call fails. The broker gives up after 5 s,
 // and a plugin may be slower.
-func (l *liveReceiver) accept(broker *plugin.MuxBroker) (net.Conn, error) {
+func (l *liveReceiver) accept(c *client, at line) (net.Conn, error) {
 	for {
-		conn, err := broker.Accept(l.id)
+		conn, err := at.broker.Accept(l.id)
 		if err == nil || isClosed(l.stopped) {
 			return conn, err
+		}
+		if now, over := c.line.get(); now != at || over {
+			return nil, errLost
 		}
 	}
 }
 
-// copy passes frames to their writers until a frame of kind last comes.
-func (l *liveReceiver) copy(conn io.Reader, last byte) error {
+// errLost is the end of a connection amid a live copy.
+var errLost = errors.New("the connection is lost")
+
+// copy passes frames to their writers until the last frame comes.
+func (l *liveReceiver) copy(conn io.Reader) error {
 	var header [frameHeader]byte
 	var frame []byte
 	for {
 		if _, err := io.ReadFull(conn, header[:]); err != nil {
-			return err
+			return errLost
 		}
 		size := binary.BigEndian.Uint32(header[1:])
-		if header[0] == last {
+		switch kind := header[0]; {
+		case kind == frameEnd:
 			return nil
-		}
-		if size > maxFrame || header[0] == 0 || header[0] > frameStderr {
+		case size > maxFrame || kind == 0 || kind > frameEnd:
 			return errors.New("malformed frame")
+		case kind == frameReturned:
+			l.arrive()
 		}
 		frame = slices.Grow(frame[:0], int(size))[:size]
 		if _, err := io.ReadFull(conn, frame); err != nil {
-			return err
+			return errLost
 		}
 		if err := l.write(header[0], frame); err != nil {
 			return err
 		}
+		l.position += frameHeader + int64(size)
 	}
 }
 

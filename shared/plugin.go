@@ -42,16 +42,31 @@ type Plugin struct {
 	// Log, if not nil, is the plugin's log: Serve sends it to the host as
 	// go-plugin's synced stderr, to one connection at a time.
 	Log io.Reader
+
+	remote *remoteConn // in the plugin: a connection from another machine
+	bare   bool        // in the host: whoever connects opens the session
 }
 
 var _ plugin.Plugin = (*Plugin)(nil)
 
 // Server is called by go-plugin in the plugin's process.
 func (p *Plugin) Server(broker *plugin.MuxBroker) (any, error) {
-	return &server{impl: p.Impl, broker: broker, disconnected: p.Disconnected, logs: p.Logs}, nil
+	s := &server{broker: broker, remote: p.remote, logs: p.Logs}
+	if p.remote == nil {
+		own := &session{impl: p.Impl, gone: p.Disconnected}
+		own.broker.set(broker, false)
+		s.session.Store(own)
+	}
+	return s, nil
 }
 
 // Client is called by go-plugin in the host's process. It returns a Bash.
 func (p *Plugin) Client(broker *plugin.MuxBroker, conn *rpc.Client) (any, error) {
-	return newClient(broker, conn), nil
+	l := line{broker, conn}
+	if p.bare {
+		return l, nil
+	}
+	c := &client{open: make(map[uint64]bool)}
+	c.begin(l)
+	return c, nil
 }

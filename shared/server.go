@@ -2,90 +2,107 @@ package shared
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/go-plugin"
 )
 
 // server is the plugin's side of one connection: it passes the host's calls on to
-// impl. Its exported methods are the net/rpc service.
+// the session's Bash. Its exported methods are the net/rpc service.
 type server struct {
-	impl         Bash
-	broker       *plugin.MuxBroker
-	disconnected func()
-	logs         string
-	calls        calls
+	broker  *plugin.MuxBroker
+	remote  *remoteConn // nil: of the host that started this process
+	logs    string
+	session atomic.Pointer[session] // of a remote host: nil until Open
 }
 
-// Open takes the lifeline, a stream that ends with the host. It returns where the logs
-// are.
-func (s *server) Open(lifeline uint32, logs *string) error {
-	*logs = s.logs
+// session is what the plugin has for one host.
+type session struct {
+	impl   Bash
+	calls  calls
+	broker current[*plugin.MuxBroker] // of the connection
+	gone   func()                     // called when the host is gone; nil: nobody asks
+	linger atomic.Int64               // how long it outlives a lost connection, a time.Duration; 0 once it is closed
+
+	conn  *remoteConn // the present or last one; guarded by the Remote's mu; nil: of a host on this machine
+	timer *time.Timer // ends the session of a host that has not come back; nil: it is connected; guarded as well
+}
+
+// Open begins the session, or goes on with one. From a host that started this process it
+// takes the lifeline, a stream that ends with the host.
+func (s *server) Open(args openArgs, r *openReply) error {
+	if s.remote != nil {
+		session, err := s.remote.open(args, s.broker)
+		if r.Err = wireError(err); err == nil {
+			r.Linger = time.Duration(session.linger.Load())
+			s.session.Store(session)
+		}
+		return nil
+	}
+	r.Logs = s.logs
 	go func() {
-		conn, err := s.broker.Dial(lifeline)
+		conn, err := s.broker.Dial(args.Lifeline)
 		if err != nil {
-			conn, err = s.broker.Dial(lifeline)
+			conn, err = s.broker.Dial(args.Lifeline)
 		}
 		if err == nil {
 			_, _ = io.Copy(io.Discard, conn)
 			conn.Close()
 		}
-		s.end()
+		s.session.Load().end()
 	}()
 	return nil
 }
 
 // end cancels the calls of a host that is gone.
-func (s *server) end() {
+func (s *session) end() {
 	s.calls.cancelAll()
-	if s.disconnected != nil {
-		s.disconnected()
+	s.broker.set(nil, true)
+	if s.gone != nil {
+		s.gone()
 	}
 }
 
 // Execute serves Bash.Execute.
 func (s *server) Execute(args executeArgs, r *reply) error {
-	req := args.Request
-	var live *liveSender
-	if args.Live != 0 {
-		var err error
-		if live, err = dialLive(s.broker, args.Live); err != nil {
-			return err // the host is gone
+	return s.serve(args.Number, r, func(ctx context.Context, session *session) (result *Result, err error) {
+		req := args.Request
+		if args.Live != 0 {
+			live := newLiveSender(session, args.Live)
+			if args.Stdout {
+				req.Stdout = live.writer(frameStdout)
+			}
+			if args.Stderr {
+				req.Stderr = live.writer(frameStderr)
+			}
+			defer func() { go live.returned(result) }() // the reply does not wait for a slow host
 		}
-		if args.Stdout {
-			req.Stdout = live.writer(frameStdout)
+		if args.Over {
+			session.calls.cancel(args.Number.Call, nil)
 		}
-		if args.Stderr {
-			req.Stderr = live.writer(frameStderr)
-		}
-	}
-	if args.Over {
-		s.calls.cancel(args.Call, nil)
-	}
-	err := s.serve(args.Call, r, func(ctx context.Context) (*Result, error) {
-		return s.impl.Execute(ctx, req)
+		return session.impl.Execute(ctx, req)
 	})
-	if live != nil {
-		go live.returned(r.Result) // the reply does not wait for a slow host
-	}
-	return err
 }
 
 // Check serves Bash.Check.
 func (s *server) Check(args checkArgs, r *reply) error {
-	return s.serve(args.Call, r, func(ctx context.Context) (*Result, error) {
-		return s.impl.Check(ctx, args.Request)
+	return s.serve(args.Number, r, func(ctx context.Context, session *session) (*Result, error) {
+		return session.impl.Check(ctx, args.Request)
 	})
 }
 
 // Kill serves Bash.Kill.
 func (s *server) Kill(args killArgs, r *reply) error {
-	return s.serve(args.Call, r, func(ctx context.Context) (*Result, error) {
-		return s.impl.Kill(ctx, args.Request)
+	return s.serve(args.Number, r, func(ctx context.Context, session *session) (*Result, error) {
+		return session.impl.Kill(ctx, args.Request)
 	})
 }
 
@@ -95,76 +112,122 @@ func (s *server) Cancel(args cancelArgs, _ *nothing) error {
 	if args.LetRun {
 		cause = ErrLetRun
 	}
-	s.calls.cancel(args.Call, cause)
+	if session := s.session.Load(); session != nil {
+		session.calls.cancel(args.Call, cause)
+	}
 	return nil
 }
 
-// Close closes the implementation, if it can be closed.
-func (s *server) Close(_ nothing, r *reply) error {
-	return s.serve(0, r, func(context.Context) (*Result, error) {
-		if closer, ok := s.impl.(io.Closer); ok {
-			return new(Result), closer.Close()
-		}
-		return new(Result), nil
+// Close ends the session's commands.
+func (s *server) Close(n number, r *reply) error {
+	return s.serve(n, r, func(_ context.Context, session *session) (*Result, error) {
+		return new(Result), session.close()
 	})
 }
 
-// serve runs one call. A panic ends that call alone.
-func (s *server) serve(call uint64, r *reply, f func(context.Context) (*Result, error)) error {
-	ctx, end := s.calls.begin(call)
-	defer end()
+// close closes the implementation, if it can be closed.
+func (s *session) close() error {
+	s.linger.Store(0)
+	if closer, ok := s.impl.(io.Closer); ok {
+		return closer.Close()
+	}
+	return nil
+}
+
+// serve runs one call, or waits for the same call that came before. A panic ends that
+// call alone.
+func (s *server) serve(n number, r *reply, f func(context.Context, *session) (*Result, error)) error {
+	session := s.session.Load()
+	if session == nil {
+		return errors.New("there is no session yet")
+	}
+	call, ctx := session.calls.begin(n)
+	switch {
+	case call == nil:
+		return errors.New("the host has given this call up")
+	case ctx == nil:
+		<-call.done
+		*r = call.reply
+		return nil
+	}
+	defer func() { session.calls.end(n, *r) }()
 	defer func() {
 		if p := recover(); p != nil {
 			*r = reply{Err: &Error{Code: CodeInternal, Message: fmt.Sprintf("the plugin panicked: %v\n%s", p, debug.Stack())}}
 		}
 	}()
-	result, err := f(ctx)
+	result, err := f(ctx, session)
 	if r.Err = wireError(err); err == nil {
 		r.Result = result
 	}
 	return nil
 }
 
-// calls are the calls under way, by the number that the host gave them. They are
-// safe for concurrent use.
+// calls are the calls under way, by the number that the host gave them, and the replies
+// that a host may ask for again. They are safe for concurrent use.
 type calls struct {
-	mu      sync.Mutex // guards the fields below
-	cancels map[uint64]context.CancelCauseFunc
-	early   []uint64 // calls cancelled before they came, or after they ended; the newest maxEarly
-	ended   bool
+	mu     sync.Mutex // guards the fields below
+	known  map[uint64]*call
+	early  []uint64 // calls cancelled before they came, or after they ended; the newest maxEarly
+	oldest uint64   // no call before it runs any more
+	keeps  bool     // a reply is kept until the host has it
+	ended  bool
 }
 
 const maxEarly = 1024
 
-// begin returns the context of a call, and a function to call at its end.
-func (c *calls) begin(call uint64) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(context.Background())
+// call is a call under way, or one with a reply.
+type call struct {
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed when the reply is there
+	reply  reply
+}
+
+// begin returns a call and its context. If the host has sent the call before, the context is
+// nil and the call is the same; if the host waits for it no longer, the call is nil too.
+func (c *calls) begin(n number) (*call, context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.cancels == nil {
-		c.cancels = make(map[uint64]context.CancelCauseFunc)
+	c.oldest = max(c.oldest, n.Oldest)
+	if c.keeps {
+		maps.DeleteFunc(c.known, func(n uint64, call *call) bool { return n < c.oldest && isClosed(call.done) })
 	}
-	c.cancels[call] = cancel
-	if c.ended || slices.Contains(c.early, call) {
+	if known := c.known[n.Call]; known != nil || n.Call < c.oldest {
+		return known, nil
+	}
+	if c.known == nil {
+		c.known = make(map[uint64]*call)
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	c.known[n.Call] = &call{cancel: cancel, done: make(chan struct{})}
+	if c.ended || slices.Contains(c.early, n.Call) {
 		cancel(nil)
 	}
-	return ctx, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.cancels, call)
-		cancel(nil)
+	return c.known[n.Call], ctx
+}
+
+// end records the reply of a call.
+func (c *calls) end(n number, r reply) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	call := c.known[n.Call]
+	call.reply = r
+	call.cancel(nil)
+	close(call.done)
+	if !c.keeps {
+		delete(c.known, n.Call)
 	}
 }
 
 // cancel ends the context of a call. A cause of nil is context.Canceled.
-func (c *calls) cancel(call uint64, cause error) {
+func (c *calls) cancel(number uint64, cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if cancel := c.cancels[call]; cancel != nil {
-		cancel(cause)
+	if call := c.known[number]; call != nil {
+		call.cancel(cause)
 		return
 	}
-	if c.early = append(c.early, call); len(c.early) > maxEarly {
+	if c.early = append(c.early, number); len(c.early) > maxEarly {
 		c.early = c.early[1:]
 	}
 }
@@ -173,7 +236,7 @@ func (c *calls) cancelAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended = true
-	for _, cancel := range c.cancels {
-		cancel(nil)
+	for _, call := range c.known {
+		call.cancel(nil)
 	}
 }

@@ -6,16 +6,36 @@ import (
 	"io"
 	"net"
 	"net/rpc"
+	"time"
 )
 
 // The arguments and replies of the calls. They are unnamed types, because net/rpc
 // refuses named types that are not exported. net/rpc drops the reply of a handler
 // that returns an error; so the reply holds the error.
 
+// openArgs begin a session: a lifeline from the host that started the plugin, or what a
+// host on another machine asks for. With Again it goes on with a session.
+type openArgs = struct {
+	Lifeline uint32
+	Session  string
+	Again    bool
+	Linger   time.Duration
+	Config   SessionConfig
+}
+
+type openReply = struct {
+	Logs   string
+	Linger time.Duration
+	Err    *Error
+}
+
+// number is a call's. The host waits for no call before Oldest any more.
+type number = struct{ Call, Oldest uint64 }
+
 // executeArgs carries an ExecuteRequest without its writers. Live, if not 0, is
 // the stream on which the host takes frames for the writers.
 type executeArgs = struct {
-	Call           uint64
+	Number         number
 	Request        ExecuteRequest
 	Live           uint32
 	Stdout, Stderr bool // whether the request has that writer
@@ -23,12 +43,12 @@ type executeArgs = struct {
 }
 
 type checkArgs = struct {
-	Call    uint64
+	Number  number
 	Request CheckRequest
 }
 
 type killArgs = struct {
-	Call    uint64
+	Number  number
 	Request KillRequest
 }
 

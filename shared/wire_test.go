@@ -141,16 +141,17 @@ func TestACancelReachesTheImplementation(t *testing.T) {
 }
 
 func TestACancelThatArrivesFirstIsKept(t *testing.T) {
-	s := &server{impl: scripted{execute: func(ctx context.Context, _ ExecuteRequest) (*Result, error) {
+	s := new(server)
+	s.session.Store(&session{impl: scripted{execute: func(ctx context.Context, _ ExecuteRequest) (*Result, error) {
 		return &Result{PID: 1}, ctx.Err()
-	}}}
+	}}})
 	require.NoError(t, s.Cancel(cancelArgs{Call: 42}, nil))
 	var r reply
-	require.NoError(t, s.Execute(executeArgs{Call: 42}, &r))
+	require.NoError(t, s.Execute(executeArgs{Number: number{Call: 42}}, &r))
 	require.NotNil(t, r.Err)
 	assert.Contains(t, r.Err.Message, context.Canceled.Error())
 	r = reply{}
-	require.NoError(t, s.Execute(executeArgs{Call: 43}, &r))
+	require.NoError(t, s.Execute(executeArgs{Number: number{Call: 43}}, &r))
 	assert.Nil(t, r.Err, "another call is not cancelled")
 }
 
@@ -316,10 +317,10 @@ func FuzzLiveFrames(f *testing.F) {
 	f.Add(make([]byte, 2*frameHeader))
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		var stdout, stderr bytes.Buffer
-		l := liveReceiver{writers: map[byte]io.Writer{frameStdout: &stdout, frameStderr: &stderr}, turn: make(chan struct{}, 1)}
-		err := l.copy(bytes.NewReader(stream), frameReturned)
+		l := liveReceiver{writers: map[byte]io.Writer{frameStdout: &stdout, frameStderr: &stderr}, turn: make(chan struct{}, 1), arrive: func() {}}
+		err := l.copy(bytes.NewReader(stream))
 		if err == nil {
-			require.Contains(t, stream, byte(frameReturned))
+			require.Contains(t, stream, byte(frameEnd))
 		}
 		require.LessOrEqual(t, stdout.Len()+stderr.Len(), len(stream))
 	})

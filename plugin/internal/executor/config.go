@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"bashplugin/plugin/internal/job"
 	"bashplugin/plugin/internal/output"
 	"bashplugin/plugin/internal/process"
 	"bashplugin/shared"
@@ -31,7 +32,9 @@ type Config struct {
 	Resources shared.Resources // of every command
 	Temp      string           // folder for the TMPDIRs of confined commands; "": os.TempDir()
 
-	Guardian *process.Guardian                          // nil: none
+	Table    *process.Table                             // of this process, if it has several Executors: closed by the caller, after them; nil: one of its own
+	Turns    job.Turns                                  // of all Executors; nil: its own
+	Guardian *process.Guardian                          // of its own Table; nil: none
 	Start    func(process.Spec) (*process.Group, error) // nil: real processes; tests inject failures here
 }
 
@@ -55,7 +58,7 @@ func (c Config) baseEnvs() (env, ofTerminals []string) {
 	if env = c.Env; env == nil {
 		env = os.Environ()
 	}
-	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+	env = slices.DeleteFunc(override(nil, env), func(entry string) bool {
 		name := nameOf(entry)
 		return name == "GPG_TTY" || pluginsOwn(name) || matchesAny(c.DropEnv, name) // that terminal is not the command's
 	})

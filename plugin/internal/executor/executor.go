@@ -6,6 +6,7 @@ package executor
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -22,6 +23,7 @@ import (
 type Executor struct {
 	launcher *launcher
 	table    *process.Table
+	shared   bool // the table belongs to the caller
 	log      hclog.Logger
 	jobs     registry
 	search   chan struct{}   // holds a value during a search through output
@@ -37,7 +39,10 @@ var _ shared.Bash = (*Executor)(nil)
 
 // New returns an Executor, which the caller must Close.
 func New(cfg Config) (*Executor, error) {
-	e := &Executor{table: process.NewTable(cfg.Guardian), log: cfg.Logger, search: make(chan struct{}, 1)}
+	e := &Executor{table: cfg.Table, shared: cfg.Table != nil, log: cfg.Logger, search: make(chan struct{}, 1)}
+	if !e.shared {
+		e.table = process.NewTable(cfg.Guardian)
+	}
 	e.jobs.live, e.jobs.jobs = make(map[*job.Job]bool), make(map[int]*job.Job)
 	e.life, e.quit = context.WithCancel(context.Background())
 	if e.log == nil {
@@ -128,7 +133,11 @@ func (e *Executor) Close() error {
 		}
 		wg.Wait()
 		e.jobs.calls.Wait()
-		if e.table.Close() {
+		gone := !slices.ContainsFunc(running, (*job.Job).Running)
+		if !e.shared {
+			gone = e.table.Close()
+		}
+		if gone {
 			e.wg.Wait()
 		} else {
 			e.closed = errors.New("a process could not be ended: it hangs in the kernel, or runs as another user")

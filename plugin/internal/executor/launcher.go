@@ -53,7 +53,7 @@ func newLauncher(cfg Config, start func(process.Spec) (*process.Group, error)) (
 		ttys:  ttys,
 		null:  null,
 		logs:  output.NewLogs(cfg.Logs),
-		turns: job.NewTurns(runtime.GOMAXPROCS(0)),
+		turns: cmp.Or(cfg.Turns, job.NewTurns(runtime.GOMAXPROCS(0))),
 		start: start,
 
 		confine: cfg.Confine, resources: cfg.Resources, temp: temp,

@@ -16,19 +16,24 @@ import (
 	"bashplugin/shared"
 )
 
-// serveDebug serves any number of hosts until a signal ends it. It prints the
-// variable that makes a host connect to it.
-func serveDebug(f *flags) error {
+// newService prepares this process to serve by itself, with its log on stderr.
+func newService(f *flags) *service {
 	surviveBrokenPipes()
 	closeInherited()
 	s := &service{hostGone: make(chan struct{})}
 	s.log = hclog.New(&hclog.LoggerOptions{Name: "bash-plugin", Level: hclog.LevelFromString(f.logLevel), Output: os.Stderr})
 	log.SetFlags(0)
 	log.SetOutput(s.log.StandardWriter(&hclog.StandardLoggerOptions{InferLevels: true})) // go-plugin uses package log, too
+	return s
+}
+
+// serveDebug serves any number of hosts until a signal ends it. It prints the
+// variable that makes a host connect to it.
+func serveDebug(f *flags) error {
+	s := newService(f)
 	err := s.open(f, 0)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "bash-plugin:", err)
-		return err
+		return say(err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer stop()
@@ -51,10 +56,7 @@ func serveDebug(f *flags) error {
 	case err = <-announced:
 	default:
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bash-plugin:", err)
-	}
-	return errors.Join(err, s.end())
+	return errors.Join(say(err), s.end())
 }
 
 // announce prints the line for the shell in which the host is started.

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -31,6 +32,10 @@ type flags struct {
 	debug     bool
 	version   bool
 	help      bool
+
+	// listen makes this process serve hosts on other machines; the rest is about that.
+	listen, health, cert, key, clientCA string
+	maxLinger, drain                    time.Duration
 }
 
 const about = `bash-plugin runs shell commands for a host program: the bash tool of an agent.
@@ -44,7 +49,10 @@ or try it with the host beside it:
 
     host-example run -- 'echo hello'
 
-With -debug it serves by itself, for a host that is started later.
+With -debug it serves by itself, for a host that is started later; with -listen it
+serves hosts on other machines, with certificates that this command makes:
+
+    bash-plugin certs DIR [NAME or IP of the plugin's machine …]
 
 Flags, which a host sets:
 `
@@ -77,6 +85,13 @@ func flagSet(f *flags) *flag.FlagSet {
 	set.Int64Var(&f.logs.MaxUserBytes, "max-user-log-bytes", 0, fmt.Sprintf("largest sum of the logs of all sessions of this user; the oldest ended sessions' logs are removed (default %d)", int64(output.DefaultMaxUserBytes)))
 	set.DurationVar(&f.logs.Retention, "log-retention", 0, fmt.Sprintf("how long logs are kept after the session; negative: they are removed at its end (default %v)", output.DefaultRetention))
 	set.StringVar(&f.logLevel, "log-level", cmp.Or(os.Getenv("BASH_PLUGIN_LOG_LEVEL"), "info"), "trace, debug, info, warn, error or off; $BASH_PLUGIN_LOG_LEVEL changes the default")
+	set.StringVar(&f.listen, "listen", "", "`HOST:PORT` where hosts on other machines connect, with TLS; needs the three -tls flags")
+	set.StringVar(&f.cert, "tls-cert", "", "`file` with the plugin's certificate; the three files are read again on SIGHUP")
+	set.StringVar(&f.key, "tls-key", "", "`file` with its key")
+	set.StringVar(&f.clientCA, "tls-client-ca", "", "`file` with the certificates of those who sign the hosts' certificates")
+	set.DurationVar(&f.maxLinger, "max-linger", time.Hour, "how long a session may outlive its lost connection, if its host asks for that")
+	set.DurationVar(&f.drain, "drain", 30*time.Second, "how long sessions may go on after SIGTERM")
+	set.StringVar(&f.health, "health", "", "`HOST:PORT` of GET /healthz, which is 503 while draining")
 	set.BoolVar(&f.debug, "debug", false, "serve until stopped, for use with a debugger, and print how a host connects")
 	set.BoolVar(&f.version, "version", false, "print the version and exit")
 	return set

@@ -24,6 +24,9 @@ func Main() {
 	if process.IsGuardian() {
 		exit(process.RunGuardian(output.KeepCrash, output.Sweep))
 	}
+	if len(os.Args) > 1 && os.Args[1] == "certs" {
+		exit(say(makeCerts(os.Args[2:])))
+	}
 	flags, err := parseFlags(os.Args[1:])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bash-plugin:", err)
@@ -36,6 +39,8 @@ func Main() {
 	case flags.version:
 		fmt.Println(version())
 		os.Exit(0)
+	case flags.listen != "":
+		exit(say(serveRemote(flags)))
 	case flags.debug:
 		exit(serveDebug(flags))
 	case !IsPlugin():
@@ -44,6 +49,14 @@ func Main() {
 	default:
 		exit(serve(flags))
 	}
+}
+
+// say prints an error, and returns it.
+func say(err error) error {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bash-plugin:", err)
+	}
+	return err
 }
 
 func exit(err error) {

@@ -46,8 +46,7 @@ func serve(f *flags) error {
 	s := &service{hostGone: make(chan struct{})}
 	s.log = hclog.New(&hclog.LoggerOptions{Name: "bash-plugin", Level: hclog.LevelFromString(f.logLevel), Output: lines, JSONFormat: true})
 	if err := s.open(f, host); err != nil {
-		fmt.Fprintln(os.Stderr, "bash-plugin:", err)
-		return err
+		return say(err)
 	}
 	go s.watchHost()
 	go s.watchSignals()
@@ -57,10 +56,7 @@ func serve(f *flags) error {
 		Logs:         f.logs.Pattern(),
 		Log:          lines,
 	})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bash-plugin:", err)
-	}
-	return errors.Join(err, s.end())
+	return errors.Join(say(err), s.end())
 }
 
 // hostLeft reports whether this process's stdout has lost its reader: then the host
@@ -79,11 +75,20 @@ func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPI
 // open makes the socket's folder, the guardian and the executor. The guardian ends
 // the session when the process host ends, unless host is 0.
 func (s *service) open(f *flags, host int) error {
+	cfg, err := s.prepare(f, host)
+	if err == nil {
+		s.executor, err = executor.New(cfg)
+	}
+	return err
+}
+
+// prepare makes all but the executor, and returns its configuration.
+func (s *service) prepare(f *flags, host int) (executor.Config, error) {
 	go sweepFolders()
 	s.folder = newFolder()
 	env := os.Environ()
 	if err := os.Setenv(plugin.EnvUnixSocketDir, s.folder); err != nil {
-		return err
+		return executor.Config{}, err
 	}
 	duties := process.Duties{
 		Host:   host,
@@ -94,16 +99,16 @@ func (s *service) open(f *flags, host int) error {
 	}
 	guardian, err := process.StartGuardian(duties)
 	if err != nil {
-		return err
+		return executor.Config{}, err
 	}
 	if err := os.Mkdir(s.folder, 0o700); err != nil { // only once there is a guardian to remove it
-		return fmt.Errorf("cannot make a folder for the socket: %w", err)
+		return executor.Config{}, fmt.Errorf("cannot make a folder for the socket: %w", err)
 	}
 	if crash, err := os.Create(duties.Crash); err == nil {
 		_ = debug.SetCrashOutput(crash, debug.CrashOptions{}) // stderr has no reader
 		crash.Close()
 	}
-	s.executor, err = executor.New(executor.Config{
+	return executor.Config{
 		Dir:     f.dir,
 		Env:     env,
 		DropEnv: f.dropEnv,
@@ -112,8 +117,7 @@ func (s *service) open(f *flags, host int) error {
 		Logs:     f.logs,
 		Logger:   s.log,
 		Guardian: guardian,
-	})
-	return err
+	}, nil
 }
 
 // watchHost ends the session when the host is gone. If the host dies before it has

@@ -1,0 +1,60 @@
+package service
+
+import (
+	"cmp"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// makeCerts makes a CA, and certificates for a plugin and a host, in the new folder args[0].
+// The other args are names and addresses of the plugin's machine.
+func makeCerts(args []string) error {
+	if len(args) == 0 {
+		return errors.New("usage: bash-plugin certs DIR [NAME or IP of the plugin's machine …]")
+	}
+	if err := os.Mkdir(args[0], 0o700); err != nil { // nothing is overwritten
+		return err
+	}
+	ca := &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	plugin := &x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+	host := &x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	for _, name := range append(args[1:], "localhost", "127.0.0.1", "::1") {
+		if ip := net.ParseIP(name); ip != nil {
+			plugin.IPAddresses = append(plugin.IPAddresses, ip)
+		} else {
+			plugin.DNSNames = append(plugin.DNSNames, name)
+		}
+	}
+	signer, err := writeCert(args[0], "ca", ca, ca, nil)
+	for name, cert := range map[string]*x509.Certificate{"plugin": plugin, "host": host} {
+		if err == nil {
+			_, err = writeCert(args[0], name, cert, ca, signer)
+		}
+	}
+	return err
+}
+
+// writeCert makes a certificate and its key, and writes them to files. A signer of nil is
+// the key itself.
+func writeCert(dir, name string, cert, ca *x509.Certificate, signer *ecdsa.PrivateKey) (*ecdsa.PrivateKey, error) {
+	cert.Subject.CommonName = name
+	cert.NotBefore, cert.NotAfter = time.Now().Add(-time.Hour), time.Now().AddDate(1, 0, 0)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	der, errCert := x509.CreateCertificate(rand.Reader, cert, ca, key.Public(), cmp.Or(signer, key))
+	private, errKey := x509.MarshalPKCS8PrivateKey(key)
+	err = errors.Join(err, errCert, errKey)
+	for file, block := range map[string]*pem.Block{name + ".pem": {Type: "CERTIFICATE", Bytes: der}, name + "-key.pem": {Type: "PRIVATE KEY", Bytes: private}} {
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, file), pem.EncodeToMemory(block), 0o600)
+		}
+	}
+	return key, err
+}

@@ -1,0 +1,81 @@
+package service
+
+import (
+	"cmp"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"syscall"
+
+	"bashplugin/plugin/internal/executor"
+	"bashplugin/plugin/internal/job"
+	"bashplugin/plugin/internal/process"
+	"bashplugin/shared"
+)
+
+// serveRemote serves hosts on other machines until a signal ends it. The sessions share
+// this process's table of processes and its guardian; each has an executor of its own.
+func serveRemote(f *flags) error {
+	s, signals := newService(f), make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	var certs atomic.Pointer[tls.Config]
+	reload := func() error {
+		config, err := shared.LoadTLS(f.cert, f.key, f.clientCA)
+		if err == nil {
+			certs.Store(config)
+		}
+		return err
+	}
+	if err := reload(); err != nil {
+		return err
+	}
+	cfg, err := s.prepare(f, 0)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(s.folder) //nolint:errcheck // the guardian does it too
+	cfg.Table, cfg.Turns = process.NewTable(cfg.Guardian), job.NewTurns(runtime.GOMAXPROCS(0))
+	defer cfg.Table.Close()
+	remote := &shared.Remote{TLS: certs.Load, MaxLinger: f.maxLinger, Logger: s.log, Open: func(session shared.SessionConfig) (shared.Bash, error) {
+		cfg := cfg
+		cfg.Dir = cmp.Or(session.Dir, cfg.Dir)
+		cfg.DropEnv = slices.Concat(cfg.DropEnv, session.DropEnv)
+		cfg.Env = slices.Concat(cfg.Env, session.Env)
+		cfg.Logger = cfg.Logger.With("host", session.Host)
+		return executor.New(cfg)
+	}}
+	failed := make(chan error, 2)
+	serve := func(what, address string, serve func(net.Listener) error) {
+		listener, err := net.Listen("tcp", address)
+		if err == nil {
+			s.log.Info("serves "+what, "address", listener.Addr().String())
+			err = serve(listener)
+		}
+		failed <- err
+	}
+	if f.health != "" {
+		mux := http.NewServeMux()
+		mux.Handle("GET /healthz", remote)
+		go serve("its health", f.health, func(l net.Listener) error { return http.Serve(l, mux) })
+	}
+	go serve("hosts", f.listen, remote.Serve)
+	for {
+		select {
+		case err := <-failed:
+			return err
+		case sig := <-signals:
+			if sig == syscall.SIGHUP {
+				s.log.Info("has read the certificates again", "error", reload()) // after an error those from before stay
+				continue
+			}
+			s.log.Info("ends", "signal", sig.String())
+		}
+		remote.Drain(f.drain)
+		return nil
+	}
+}

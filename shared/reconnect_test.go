@@ -1,0 +1,269 @@
+package shared_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
+)
+
+// cable is a network between hosts and a plugin that can be cut.
+type cable struct {
+	address string // where hosts connect
+
+	mu    sync.Mutex // guards the fields below
+	to    string     // where it leads
+	cut   bool       // nobody gets through
+	conns []net.Conn
+}
+
+func newCable(t *testing.T, to string) *cable {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	c := &cable{address: listener.Addr().String(), to: to}
+	t.Cleanup(func() { listener.Close(); c.set(true) })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			c.join(conn)
+		}
+	}()
+	return c
+}
+
+func (c *cable) join(conn net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	there, err := net.Dial("tcp", c.to)
+	if c.cut || err != nil {
+		conn.Close()
+		return
+	}
+	c.conns = append(c.conns, conn, there)
+	for _, way := range [][2]net.Conn{{conn, there}, {there, conn}} {
+		go func() {
+			_, _ = io.Copy(way[0], way[1])
+			way[0].Close()
+		}()
+	}
+}
+
+// set ends every connection, with what is on its way. No other is possible while it is cut.
+func (c *cable) set(cut bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cut = cut
+	for _, conn := range c.conns {
+		_ = conn.(*net.TCPConn).SetLinger(0)
+		conn.Close()
+	}
+	c.conns = nil
+}
+
+// overCable connects a host that lingers.
+func overCable(t *testing.T, p *remotePlugin, linger time.Duration) (*shared.Client, *cable) {
+	t.Helper()
+	c := newCable(t, p.address)
+	cfg := p.config(t)
+	cfg.Address, cfg.Linger = c.address, linger
+	return connectWith(t, cfg), c
+}
+
+// What is under way when the connection is lost goes on over the next one.
+func TestALostConnectionLosesNothing(t *testing.T) {
+	t.Parallel()
+	p := serveRemote(t, nil)
+	bash, c := overCable(t, p, hang)
+	g, runs := newGate(t), t.TempDir()+"/runs"
+	var live, jobs lockedBuilder
+	job := execute(t, bash, shared.ExecuteRequest{Command: "echo job; " + g.wait() + "; echo goes on", Mode: shared.ModeBackground, Stdout: &jobs})
+	call := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: "echo x >>" + runs + "; echo before; " + g.wait() + "; echo after", Stdout: &live, Lossless: true})
+	waiting := start(func() (*shared.Result, error) {
+		return bash.Check(t.Context(), shared.CheckRequest{PID: job.PID, Wait: hang})
+	})
+	eventually(t, "the first line", func() bool { return live.String() == "before\n" && jobs.String() == "job\n" })
+	c.set(true)
+	g.open(t)
+	g.open(t)
+	late := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: "echo x >>" + runs + "; echo late"})
+	ctx, cancel := cancelable(t)
+	given := startExecute(ctx, bash, shared.ExecuteRequest{Command: "echo never >>" + runs})
+	cancel()
+	require.ErrorIs(t, await(t, given).err, context.Canceled, "a call that is given up does not wait")
+	c.set(false)
+	out := await(t, call)
+	require.NoError(t, out.err)
+	assert.Equal(t, "before\nafter\n", out.result.Stdout.Content)
+	assert.Equal(t, "before\nafter\n", live.String())
+	out = await(t, late)
+	require.NoError(t, out.err)
+	assert.Equal(t, "late\n", out.result.Stdout.Content)
+	out = await(t, waiting)
+	require.NoError(t, out.err)
+	assert.Equal(t, "job\ngoes on\n", out.result.Stdout.Content)
+	eventually(t, "the job's live copy", func() bool { return jobs.String() == "job\ngoes on\n" })
+	assert.Equal(t, "x\nx\n", readFile(t, runs), "nothing runs twice, and nothing that was given up")
+	require.NoError(t, bash.Close())
+}
+
+// However often the connection is lost: each command runs once, and each byte comes once.
+func TestAConnectionIsLostAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	p := serveRemote(t, nil)
+	bash, c := overCable(t, p, hang)
+	done, runs := make(chan struct{}), t.TempDir()
+	var cutter, calls sync.WaitGroup
+	cutter.Go(func() {
+		for n := range 25 {
+			select {
+			case <-done:
+				return
+			case <-time.After(time.Duration(10+n%7*20) * time.Millisecond):
+				c.set(false)
+			}
+		}
+	})
+	want := new(strings.Builder)
+	for i := range 400000 {
+		fmt.Fprintln(want, i+1)
+	}
+	for i := range 4 {
+		calls.Go(func() {
+			var live lockedBuilder
+			r, err := bash.Execute(t.Context(), shared.ExecuteRequest{Command: "for i in {0..9}; do seq $((i*40000+1)) $((i*40000+40000)); sleep 0.05; done", Stdout: &live, Lossless: true})
+			if assert.NoError(t, err) {
+				assert.Zero(t, r.Stdout.LiveSkipped)
+				assert.Equal(t, int64(want.Len()), r.Stdout.TotalBytes)
+				eventually(t, "the rest", func() bool { return len(live.String()) >= want.Len() })
+				assert.True(t, live.String() == want.String(), "the live copy is another")
+			}
+		})
+		calls.Go(func() {
+			for n := range 20 {
+				word := fmt.Sprintf("%d-%d", i, n)
+				r, err := bash.Execute(t.Context(), shared.ExecuteRequest{Command: "echo " + word + " | tee -a " + runs + "/" + word})
+				if assert.NoError(t, err) {
+					assert.Equal(t, word+"\n", r.Stdout.Content)
+					assert.Equal(t, word+"\n", readFile(t, runs+"/"+word))
+				}
+			}
+		})
+	}
+	calls.Wait()
+	close(done)
+	cutter.Wait()
+	entries, err := os.ReadDir(runs)
+	require.NoError(t, err)
+	assert.Len(t, entries, 80)
+	assert.Greater(t, strings.Count(p.said(), "a host has connected"), 3)
+}
+
+// After Linger the calls fail, the plugin ends the session's processes by itself, and
+// the next call begins another session.
+func TestAConnectionThatDoesNotComeBack(t *testing.T) {
+	t.Parallel()
+	p := serveRemote(t, nil)
+	bash, c := overCable(t, p, 300*time.Millisecond)
+	pids := t.TempDir() + "/pids"
+	job := background(t, bash, "export pids="+pids+"; "+hardToEnd+forever)
+	left := numbers(t, awaitFile(t, pids))
+	call := start(func() (*shared.Result, error) {
+		return bash.Check(t.Context(), shared.CheckRequest{PID: job.PID, Wait: hang})
+	})
+	c.set(true)
+	require.ErrorIs(t, await(t, call).err, shared.ErrCrashed)
+	awaitDeath(t, left...)
+	c.set(false)
+	_, err := bash.Check(t.Context(), shared.CheckRequest{PID: job.PID})
+	require.ErrorIs(t, err, shared.ErrNotFound)
+	require.ErrorIs(t, err, shared.ErrCrashed)
+	assert.Equal(t, "on\n", run(t, bash, "echo on").Stdout.Content)
+}
+
+// Another plugin at the same address knows nothing of the session: no call is sent to it
+// again that may have run.
+func TestARestartOfThePluginIsACrash(t *testing.T) {
+	t.Parallel()
+	p, other := serveRemote(t, nil), serveRemote(t, nil)
+	for _, name := range []string{"plugin.pem", "plugin-key.pem", "ca.pem"} { // of one CA
+		writeFile(t, other.certs+"/"+name, readFile(t, p.certs+"/"+name))
+	}
+	other.reload(t)
+	bash, c := overCable(t, p, hang)
+	runs := t.TempDir() + "/runs"
+	call := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: "echo x >>" + runs + "; " + forever})
+	awaitFile(t, runs)
+	c.mu.Lock()
+	c.to = other.address
+	c.mu.Unlock()
+	c.set(false)
+	require.ErrorIs(t, await(t, call).err, shared.ErrCrashed)
+	assert.Equal(t, "on\n", run(t, bash, "echo on").Stdout.Content)
+	assert.Equal(t, "x\n", readFile(t, runs))
+}
+
+// A plugin allows no longer Linger than its flag says.
+func TestLingerIsAtMostWhatThePluginAllows(t *testing.T) {
+	t.Parallel()
+	p := serveRemote(t, []string{"-max-linger", "0"})
+	bash, c := overCable(t, p, hang)
+	begun := t.TempDir() + "/begun"
+	call := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: "echo >" + begun + "; " + forever})
+	awaitFile(t, begun)
+	c.set(false)
+	require.ErrorIs(t, await(t, call).err, shared.ErrCrashed)
+}
+
+// Close without a connection says what it cannot do, and the session ends after Linger.
+func TestCloseWithoutAConnection(t *testing.T) {
+	t.Parallel()
+	p := serveRemote(t, nil)
+	bash, c := overCable(t, p, 5*time.Second)
+	pids := t.TempDir() + "/pids"
+	background(t, bash, "export pids="+pids+"; "+hardToEnd+forever)
+	left := numbers(t, awaitFile(t, pids))
+	c.set(true)
+	err := bash.Close()
+	require.ErrorIs(t, err, shared.ErrCrashed)
+	assert.Contains(t, err.Error(), "after Linger")
+	awaitDeath(t, left...)
+}
+
+// reload makes the plugin read its certificates again.
+func (p *remotePlugin) reload(t *testing.T) {
+	t.Helper()
+	p.signal(t, 1)
+	eventually(t, "the new certificates", func() bool { return strings.Contains(p.said(), "error=<nil>") })
+}
+
+// lockedBuilder is a writer that is read meanwhile.
+type lockedBuilder struct {
+	mu   sync.Mutex // guards text
+	text strings.Builder
+}
+
+func (b *lockedBuilder) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuilder) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}

@@ -1,0 +1,312 @@
+package shared_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
+)
+
+func TestConnectRunsCommands(t *testing.T) {
+	t.Parallel()
+	t.Run("sessions", func(t *testing.T) {
+		p := serveRemote(t, []string{"-drop-env", "HOME"})
+		cfg := p.config(t)
+		cfg.Dir, cfg.Env, cfg.DropEnv = "/", []string{"WORD=over", "A_KEY=1", "PATH=" + os.Getenv("PATH")}, []string{"*_KEY"}
+		bash := connectWith(t, cfg)
+		r := run(t, bash, `echo "$PWD $WORD ${A_KEY-none} ${HOME-none} ${PLUGIN_UNIX_SOCKET_DIR-none}"; echo oops >&2; exit 3`)
+		assert.Equal(t, "/ over none none none\n", r.Stdout.Content)
+		assert.Equal(t, "oops\n", r.Stderr.Content)
+		assert.Equal(t, 3, r.ExitCode)
+		assert.Zero(t, bash.PluginPID(), "no process of this machine")
+
+		job := background(t, bash, "echo begun; "+forever)
+		awaitText(t, bash, job.PID, "begun")
+		assert.Equal(t, shared.CauseKill, kill(t, bash, job.PID).Cause)
+		_, err := bash.Check(t.Context(), shared.CheckRequest{PID: job.PID})
+		assert.ErrorIs(t, err, shared.ErrNotFound)
+
+		var live strings.Builder
+		r = execute(t, bash, shared.ExecuteRequest{Command: "seq 200000", Stdout: &live, Lossless: true})
+		assert.Equal(t, int64(live.Len()), r.Stdout.TotalBytes)
+
+		ctx, cancel := cancelable(t)
+		g := newGate(t)
+		call := startExecute(ctx, bash, shared.ExecuteRequest{Command: g.wait() + "; " + forever})
+		g.open(t)
+		cancel()
+		assert.Equal(t, shared.CauseCancel, await(t, call).result.Cause)
+		assert.Contains(t, p.said(), "a host has connected: address=127.0.0.1:")
+		assert.Contains(t, p.said(), "host=CN=host")
+	})
+}
+
+func TestConnectSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	p, other := serveRemote(t, nil), certsDir(t)
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	closed.Close()
+	silent := serveTLS(t, nil, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
+	plain := serveTLS(t, nil, func(conn net.Conn) { _, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\n\r\n"); conn.Close() })
+	handshake := func(conn net.Conn) { _ = conn.(*tls.Conn).Handshake(); conn.Close() }
+	newer := serveTLS(t, &tls.Config{Certificates: []tls.Certificate{signed(t, p.certs, new(pluginCert()))}, NextProtos: []string{"bash-plugin/2"}}, handshake)
+	web := serveTLS(t, &tls.Config{Certificates: []tls.Certificate{signed(t, p.certs, new(pluginCert()))}}, handshake)
+	old := serveTLS(t, &tls.Config{Certificates: []tls.Certificate{signed(t, p.certs, expired(pluginCert()))}}, handshake)
+	strange, err := tls.LoadX509KeyPair(other+"/host.pem", other+"/host-key.pem")
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		change func(*shared.ConnectConfig)
+		field  string
+		says   string
+	}{
+		"nobody there":         {func(c *shared.ConnectConfig) { c.Address = closed.Addr().String() }, "Address", "connection refused"},
+		"no answer":            {func(c *shared.ConnectConfig) { c.Address, c.ConnectTimeout = silent, 50*time.Millisecond }, "ConnectTimeout", "does not answer in time"},
+		"no TLS":               {func(c *shared.ConnectConfig) { c.Address = plain }, "Address", "does bash-plugin -listen serve there?"},
+		"another version":      {func(c *shared.ConnectConfig) { c.Address = newer }, "Address", "speaks another version of the contract"},
+		"no plugin":            {func(c *shared.ConnectConfig) { c.Address = web }, "Address", "does bash-plugin -listen serve there?"},
+		"the plugin's CA":      {func(c *shared.ConnectConfig) { c.TLS.RootCAs = pool(t, other+"/ca.pem") }, "TLS", "this host refuses the plugin's certificate: see when it expires, RootCAs and ServerName (tls: failed to verify certificate: x509: certificate signed by unknown authority"},
+		"the plugin's is over": {func(c *shared.ConnectConfig) { c.Address = old }, "TLS", "certificate has expired"},
+		"the plugin's name":    {func(c *shared.ConnectConfig) { c.TLS.ServerName = "another.test" }, "TLS", "certificate is valid for"},
+		"the host's CA":        {func(c *shared.ConnectConfig) { c.TLS.Certificates = []tls.Certificate{strange} }, "TLS", "refuses this host's certificate: see when it expires, and -tls-client-ca (remote error: tls: unknown certificate authority)"},
+		"the host's is over": {func(c *shared.ConnectConfig) {
+			c.TLS.Certificates = []tls.Certificate{signed(t, p.certs, expired(hostCert("late")))}
+		}, "TLS", "(remote error: tls: expired certificate)"},
+		"a plugin's for a host": {func(c *shared.ConnectConfig) {
+			c.TLS.Certificates = []tls.Certificate{signed(t, p.certs, new(pluginCert()))}
+		}, "TLS", "refuses this host"},
+		"no such directory": {func(c *shared.ConnectConfig) { c.Dir = "/nowhere" }, "", "cannot run commands in \"/nowhere\""},
+		"no port":           {func(c *shared.ConnectConfig) { c.Address = "localhost" }, "Address", "use HOST:PORT"},
+		"no certificate":    {func(c *shared.ConnectConfig) { c.TLS = nil }, "TLS", "bash-plugin certs makes one"},
+		"a negative time":   {func(c *shared.ConnectConfig) { c.ConnectTimeout = -1 }, "ConnectTimeout", "neither may be negative"},
+		"a bad variable":    {func(c *shared.ConnectConfig) { c.Env = []string{"x"} }, "Env", "is not KEY=VALUE"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := p.config(t)
+			c.change(&cfg)
+			err := connectError(t, t.Context(), cfg)
+			var e *shared.Error
+			require.ErrorAs(t, err, &e)
+			assert.Equal(t, c.field, e.Field)
+			assert.Contains(t, e.Message, c.says)
+		})
+	}
+	ctx, cancel := cancelable(t)
+	cancel()
+	assert.ErrorIs(t, connectError(t, ctx, p.config(t)), context.Canceled)
+}
+
+// A name that the certificate has, beside the address, will do.
+func TestConnectByAName(t *testing.T) {
+	t.Parallel()
+	p := serveRemote(t, nil)
+	cfg := p.config(t)
+	cfg.TLS.ServerName = "plugin.test"
+	assert.Equal(t, "hi\n", run(t, connectWith(t, cfg), "echo hi").Stdout.Content)
+}
+
+// Whatever one host does, another does not notice, and sees nothing of it.
+func TestSessionsOfHostsAreApart(t *testing.T) {
+	t.Parallel()
+	p := serveRemote(t, nil)
+	one, other := p.connect(t), p.connect(t)
+	job := background(t, other, "echo begun; "+forever)
+	awaitText(t, other, job.PID, "begun")
+	list := check(t, one, shared.CheckRequest{PID: shared.AllJobs})
+	assert.Empty(t, list.Jobs)
+	for _, call := range []func() (*shared.Result, error){
+		func() (*shared.Result, error) {
+			return one.Check(t.Context(), shared.CheckRequest{PID: job.PID, All: true})
+		},
+		func() (*shared.Result, error) { return one.Kill(t.Context(), shared.KillRequest{PID: job.PID}) },
+	} {
+		_, err := call()
+		require.ErrorIs(t, err, shared.ErrNotFound)
+		assert.NotContains(t, err.Error(), "begun")
+	}
+	_, err := one.Kill(t.Context(), shared.KillRequest{PID: shared.AllJobs})
+	require.NoError(t, err)
+	lives := func() {
+		t.Helper()
+		assert.Equal(t, shared.StatusRunning, check(t, other, shared.CheckRequest{PID: job.PID}).Status)
+		assert.Equal(t, "on\n", run(t, other, "echo on").Stdout.Content)
+	}
+	lives()
+
+	for range 4 {
+		execute(t, one, shared.ExecuteRequest{Command: "yes", Mode: shared.ModeBackground})
+	}
+	lives()
+	pids := t.TempDir() + "/pids"
+	background(t, one, "export pids="+pids+"; "+hardToEnd)
+	left := numbers(t, awaitFile(t, pids))
+	require.NoError(t, one.Close())
+	awaitDeath(t, left...)
+	lives()
+
+	host := exec.Command(filepath.Join(filepath.Dir(pluginPath), "host-example"), "run", "-linger", "0", "-connect", p.address, "-tls-ca", p.certs+"/ca.pem",
+		"-tls-cert", p.certs+"/host.pem", "-tls-key", p.certs+"/host-key.pem", "export pids="+pids+".crash; "+hardToEnd+forever)
+	require.NoError(t, host.Start())
+	left = numbers(t, awaitFile(t, pids+".crash"))
+	require.NoError(t, host.Process.Kill())
+	_ = host.Wait()
+	awaitDeath(t, left...)
+	lives()
+}
+
+// A plugin that is killed leaves nothing, and the next call begins another session.
+func TestARemotePluginIsKilled(t *testing.T) {
+	t.Parallel()
+	p := serveRemote(t, nil)
+	bash := p.connect(t)
+	pids := t.TempDir() + "/pids"
+	call := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: "export pids=" + pids + "; " + hardToEnd + forever})
+	left := numbers(t, awaitFile(t, pids))
+	p.signal(t, syscall.SIGKILL)
+	err := await(t, call).err
+	require.ErrorIs(t, err, shared.ErrCrashed)
+	assert.Contains(t, err.Error(), "begins another session")
+	awaitDeath(t, left...)
+	_, err = bash.Execute(t.Context(), shared.ExecuteRequest{Command: "true"})
+	assert.ErrorContains(t, err, "connection refused")
+}
+
+func TestSIGTERMDrainsAPlugin(t *testing.T) {
+	t.Parallel()
+	p := serveRemote(t, []string{"-drain", "1h"})
+	bash, other := p.connect(t), p.connect(t)
+	health := func() string {
+		answer, err := http.Get("http://" + p.health + "/healthz")
+		require.NoError(t, err)
+		defer answer.Body.Close()
+		text, _ := io.ReadAll(answer.Body)
+		return fmt.Sprintf("%d %s", answer.StatusCode, text)
+	}
+	assert.Equal(t, "200 ", health())
+	g := newGate(t)
+	call := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: "echo begun; " + g.wait() + "; echo done"})
+	p.signal(t, syscall.SIGTERM)
+	eventually(t, "the drain", func() bool { return health() == "503 " })
+	err := connectError(t, t.Context(), p.config(t))
+	require.ErrorIs(t, err, shared.ErrClosed)
+	assert.Contains(t, err.Error(), "connect to another one")
+	g.open(t)
+	assert.Equal(t, "begun\ndone\n", await(t, call).result.Stdout.Content, "what runs may end")
+	require.NoError(t, bash.Close())
+	assert.Equal(t, "on\n", run(t, other, "echo on").Stdout.Content)
+	require.NoError(t, other.Close())
+	await(t, p.ended)
+	assert.True(t, p.cmd.ProcessState.Success())
+}
+
+// Jobs end after the time for them, and everything they have started.
+func TestADrainEndsJobs(t *testing.T) {
+	t.Parallel()
+	p := serveRemote(t, []string{"-drain", "10ms"})
+	bash := p.connect(t)
+	pids := t.TempDir() + "/pids"
+	call := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: "export pids=" + pids + "; " + hardToEnd + forever})
+	left := numbers(t, awaitFile(t, pids))
+	p.signal(t, syscall.SIGTERM)
+	await(t, p.ended)
+	assert.True(t, p.cmd.ProcessState.Success())
+	awaitDeath(t, left...)
+	if out := await(t, call); out.err == nil {
+		assert.Equal(t, shared.CauseClose, out.result.Cause)
+	} else {
+		assert.ErrorIs(t, out.err, shared.ErrCrashed)
+	}
+}
+
+// The files of the certificates are read again on SIGHUP. What cannot be used changes
+// nothing.
+func TestCertificatesAreReadAgain(t *testing.T) {
+	t.Parallel()
+	p, other := serveRemote(t, nil), certsDir(t)
+	before := p.connect(t)
+	writeFile(t, p.certs+"/plugin.pem", "nonsense")
+	p.signal(t, syscall.SIGHUP)
+	eventually(t, "the complaint", func() bool { return strings.Contains(p.said(), "error=\"cannot use the certificate") })
+	p.connect(t)
+	for _, name := range []string{"plugin.pem", "plugin-key.pem", "ca.pem"} {
+		writeFile(t, p.certs+"/"+name, readFile(t, other+"/"+name))
+	}
+	p.signal(t, syscall.SIGHUP)
+	eventually(t, "the new ones", func() bool { return strings.Contains(p.said(), "has read the certificates again: error=<nil>") })
+	cfg := p.config(t) // the host's certificate is of the old CA
+	assert.ErrorContains(t, connectError(t, t.Context(), cfg), "unknown certificate authority")
+	cert, err := tls.LoadX509KeyPair(other+"/host.pem", other+"/host-key.pem")
+	require.NoError(t, err)
+	cfg.TLS.Certificates = []tls.Certificate{cert}
+	assert.Equal(t, "new\n", run(t, connectWith(t, cfg), "echo new").Stdout.Content)
+	assert.Equal(t, "old\n", run(t, before, "echo old").Stdout.Content, "a connection stays")
+}
+
+// The keys are the user's alone, and certs never overwrites them.
+func TestCertsAreMadeOnce(t *testing.T) {
+	t.Parallel()
+	dir := certsDir(t)
+	for _, name := range []string{"ca", "plugin", "host"} {
+		info, err := os.Stat(dir + "/" + name + "-key.pem")
+		require.NoError(t, err)
+		assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	}
+	before := readFile(t, dir+"/plugin.pem")
+	out, err := exec.Command(pluginPath, "certs", dir).CombinedOutput()
+	require.Error(t, err)
+	assert.Contains(t, string(out), "file exists")
+	assert.Equal(t, before, readFile(t, dir+"/plugin.pem"))
+	block, _ := pem.Decode([]byte(before))
+	cert, err := x509.ParseCertificate(block.Bytes)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"plugin.test", "localhost"}, cert.DNSNames)
+}
+
+func TestServingNeedsCertificates(t *testing.T) {
+	t.Parallel()
+	dir := certsDir(t)
+	for want, args := range map[string][]string{
+		"cannot use the certificate": {"-listen", "127.0.0.1:0"},
+		"usage: bash-plugin certs ":  {"certs"},
+		"must be in PEM":             {"-listen", "127.0.0.1:0", "-tls-cert", dir + "/plugin.pem", "-tls-key", dir + "/plugin-key.pem", "-tls-client-ca", dir + "/ca-key.pem"},
+	} {
+		out, err := exec.Command(pluginPath, args...).CombinedOutput()
+		require.Error(t, err)
+		assert.Contains(t, string(out), want)
+	}
+}
+
+// A Remote without known hosts refuses everyone, also those with a good certificate.
+func TestARemoteKnowsNobodyByDefault(t *testing.T) {
+	t.Parallel()
+	dir := certsDir(t)
+	cert, err := tls.LoadX509KeyPair(dir+"/plugin.pem", dir+"/plugin-key.pem")
+	require.NoError(t, err)
+	remote := &shared.Remote{Logger: hclog.NewNullLogger(), TLS: func() *tls.Config { return &tls.Config{Certificates: []tls.Certificate{cert}} }}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	served := make(chan error, 1)
+	go func() { served <- remote.Serve(listener) }()
+	p := &remotePlugin{address: listener.Addr().String(), certs: dir}
+	assert.ErrorContains(t, connectError(t, t.Context(), p.config(t)), "refuses this host")
+	listener.Close()
+	assert.ErrorIs(t, await(t, served), net.ErrClosed)
+}
