@@ -64,6 +64,10 @@ func rows() []row {
 		{"Check on a job with a log of 1 GiB", "one of 1 KiB", "≤ 1.5 ×", checkLargeLog},
 		{"Check p99 while 16 jobs flood", "unloaded", "≤ 5 ×", checkBeside(slices.Repeat([]shared.ExecuteRequest{{Command: "yes a line of a flood", Timeout: time.Hour}}, 16)...)},
 		{"Check p99 while fork bombs meet a limit of 200 processes", "unloaded", "≤ 5 ×", checkBeside(shared.ExecuteRequest{Command: "b() { if (($1)); then b $(($1-1)) | b $(($1-1)) & wait; else sleep 60; fi; }; b 11", Resources: shared.Resources{Processes: 200}})},
+		{"a call over TCP on loopback, mutual TLS", "over the unix socket", "≤ 1.5 ×", remoteCall},
+		{"1 GiB of text behind 1 ms of delay each way", "local", "≥ 0.8 ×", remoteThroughput},
+		{"100 hosts with 10 jobs each on one plugin: resident, Check p99", "–", "–", remoteHosts},
+		{"a partition of 5 s: the result after the link is back", "–", "≤ 1000 ms", remotePartition},
 		{"a 50 KiB result", "an empty one", "+ ≤ 0.3 ms", largeResult},
 	}
 }
