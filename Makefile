@@ -11,7 +11,7 @@ SCALE ?= 1
 PACKAGES = ./shared ./...
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-cgroup validate lint cross fuzz soak bench bench-growth bench-compare profile clean
+.PHONY: help build demo test test-cgroup test-docker validate lint cross fuzz soak bench bench-growth bench-compare profile clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ test: build ## every test
 
 test-cgroup: build ## the tests of cgroups, in user-mode Linux (RUN=TestCgroupMemory for some of them)
 	GO=$(GO) .ci/uml '$(RUN)'
+
+test-docker: ## containers of plugin/deploy under a Docker Engine of their own
+	GO=$(GO) .ci/docker
 
 validate: ## what CI runs: format, vet, tidy, lint, tests under the race detector, cross-compilation
 	@test -z "$$(gofmt -l .)" || { echo 'not formatted:'; gofmt -l .; exit 1; }
