@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -153,6 +154,37 @@ func TestACancelThatArrivesFirstIsKept(t *testing.T) {
 	r = reply{}
 	require.NoError(t, s.Execute(executeArgs{Number: number{Call: 43}}, &r))
 	assert.Nil(t, r.Err, "another call is not cancelled")
+}
+
+// A call that comes again, over another connection, joins the one that came before. One
+// that the host has given up is not run.
+func TestACallThatIsSentAgainRunsOnce(t *testing.T) {
+	var ran atomic.Int64
+	s := new(server)
+	own := &session{impl: scripted{execute: func(context.Context, ExecuteRequest) (*Result, error) {
+		return &Result{PID: int(ran.Add(1))}, nil
+	}}}
+	own.calls.keeps = true
+	s.session.Store(own)
+	execute := func(call, oldest uint64) (reply, error) {
+		var r reply
+		err := s.Execute(executeArgs{Number: number{Call: call, Oldest: oldest}}, &r)
+		return r, err
+	}
+	for range 3 {
+		r, err := execute(7, 7)
+		require.NoError(t, err)
+		assert.Equal(t, 1, r.Result.PID)
+	}
+	r, err := execute(9, 8)
+	require.NoError(t, err)
+	assert.Equal(t, 2, r.Result.PID)
+	assert.Len(t, own.calls.known, 1, "the host has the reply of 7")
+	for _, call := range []uint64{7, 1} {
+		_, err = execute(call, 8)
+		assert.ErrorContains(t, err, "given this call up")
+	}
+	assert.Equal(t, int64(2), ran.Load())
 }
 
 func TestStrayCancelsAreBounded(t *testing.T) {
