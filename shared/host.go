@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Client is a Bash that runs in a plugin process of its own, or in a session of a
-// plugin on another machine. When the plugin dies, the calls under way fail with ErrCrashed and the next one starts a
-// fresh plugin; a call for a job of the old one fails with an error that
-// matches ErrNotFound and ErrCrashed and names the job's logs. A Client is
-// safe for concurrent use.
+// Client is a Bash that runs in a plugin process of its own, or in a session of a plugin
+// on another machine. When the plugin dies, the calls under way fail with ErrCrashed and
+// the next one starts a fresh plugin or session; a call for a job of the old one fails
+// with an error that matches ErrNotFound and ErrCrashed and names the job's logs. A Client
+// is safe for concurrent use.
 type Client struct {
 	reach func(context.Context) (*link, error) // makes a link to a fresh plugin
 	jobs  jobBook

@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// Table holds the groups of a plugin, those of all its sessions, and the children of this process: the leaders,
-// which it started, and the orphans, which the kernel gave it. It is safe for
-// concurrent use. A process has one Table, and its main thread starts no child: all
-// children of that thread are orphans.
+// Table holds the groups of a plugin, those of all its sessions, and the children of this
+// process: the leaders, which it started, and the orphans, which the kernel gave it. It is
+// safe for concurrent use. A process has one Table, and its main thread starts no child:
+// all children of that thread are orphans.
 type Table struct {
 	guardian *Guardian
 	strays   *Group         // the orphans without the tag of a group
