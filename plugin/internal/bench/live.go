@@ -77,7 +77,7 @@ func liveCost(command string, maxLogBytes int64, lossless bool, text func(*bench
 			_, err := client.Execute(b.ctx, shared.ExecuteRequest{Command: command, Timeout: time.Hour})
 			return err
 		}
-		m, err := alternate(21, live, b.removeLogs, silent, b.removeLogs)
+		m, err := alternate(b.rounds(21), live, b.removeLogs, silent, b.removeLogs)
 		if err != nil {
 			return "", false, err
 		}
