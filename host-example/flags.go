@@ -61,7 +61,7 @@ func newFlagSet(name string) (*flag.FlagSet, *launchFlags) {
 		set.DurationVar(&f.connect.Linger, "linger", time.Minute, "how long commands outlive a lost connection, for -connect")
 		set.StringVar(&f.cert, "tls-cert", "", "`file` with this host's certificate, for -connect")
 		set.StringVar(&f.key, "tls-key", "", "`file` with its key")
-		set.StringVar(&f.ca, "tls-ca", "", "`file` with the certificate of who signed the plugin's")
+		set.StringVar(&f.ca, "tls-ca", "", "`file` with the certificate of the CA that signed the plugin's")
 	}
 	return set, f
 }

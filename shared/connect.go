@@ -20,7 +20,7 @@ import (
 // ConnectConfig says which plugin on another machine to use. Address and TLS are required.
 type ConnectConfig struct {
 	Address string      // host:port
-	TLS     *tls.Config // the host's certificate, and in RootCAs who signs the plugin's (LoadTLS); ServerName "": the host of Address
+	TLS     *tls.Config // the host's certificate, and in RootCAs the CA of the plugin's (LoadTLS makes it); ServerName "": the host of Address
 
 	Dir     string        // where commands run, on the plugin's machine; "": the plugin's directory
 	Env     []string      // KEY=VALUE, over the plugin's environment
@@ -39,8 +39,8 @@ type ConnectConfig struct {
 // A lost connection is noticed within 15 s and made again for as long as Linger. Calls wait
 // meanwhile, and they and live copies go on where they stopped: no command runs twice, and no
 // byte is lost or repeated. After that the plugin ends the session's commands, calls fail
-// with ErrCrashed, and the next call begins another session. So it is if Close finds no
-// connection. Errors and ctx are as with Launch; ErrClosed: the plugin takes no new hosts.
+// with ErrCrashed, and the next call begins another session. The same happens if Close is
+// called without a connection. Errors and ctx are as with Launch; ErrClosed: the plugin takes no new hosts.
 func Connect(ctx context.Context, cfg ConnectConfig) (*Client, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err

@@ -2,8 +2,8 @@ package shared
 
 import "sync"
 
-// current is what a session has one of at a time, such as its connection. The zero value
-// has none yet. It is safe for concurrent use.
+// current holds the present one of several values that replace each other, such as the
+// connections of a session. The zero value holds none yet. It is safe for concurrent use.
 type current[T comparable] struct {
 	mu      sync.Mutex // guards the fields below
 	now     T          // zero: none at present

@@ -91,7 +91,7 @@ func (l *liveReceiver) accept(c *client, at line) (net.Conn, error) {
 	}
 }
 
-// errLost is the end of a connection amid a live copy.
+// errLost ends a live copy whose connection was lost before its last frame.
 var errLost = errors.New("the connection is lost")
 
 // copy passes frames to their writers until the last frame comes.

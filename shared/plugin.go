@@ -32,7 +32,7 @@ type Plugin struct {
 	Impl Bash
 
 	// Disconnected, if not nil, is called each time a connected host is gone, for
-	// whatever reason.
+	// any reason.
 	Disconnected func()
 
 	// Logs says where the logs of the commands are, for the error of a call under way
@@ -44,7 +44,7 @@ type Plugin struct {
 	Log io.Reader
 
 	remote *remoteConn // in the plugin: a connection from another machine
-	bare   bool        // in the host: whoever connects opens the session
+	bare   bool        // in the host: Client returns the connection only, and Connect opens the session
 }
 
 var _ plugin.Plugin = (*Plugin)(nil)

@@ -29,7 +29,7 @@ var remoteProtocol = fmt.Sprintf("bash-plugin/%d", Handshake.ProtocolVersion)
 // certificates on both sides. Each host has a session of its own; Connect is the
 // host's side. Every field but MaxLinger is required.
 type Remote struct {
-	TLS       func() *tls.Config                // for the next connection: the plugin's certificate, and in ClientCAs who signs those of hosts
+	TLS       func() *tls.Config                // for the next connection: the plugin's certificate, and in ClientCAs the CAs of the hosts' certificates
 	Open      func(SessionConfig) (Bash, error) // makes the Bash of a new session; if it is an io.Closer, it is closed at the session's end
 	MaxLinger time.Duration                     // the longest ConnectConfig.Linger
 	Logger    hclog.Logger                      // says who connects
@@ -47,8 +47,8 @@ type SessionConfig struct {
 	Host         string   // the name in the host's certificate
 }
 
-// LoadTLS reads files in PEM: a certificate with its key, and the certificates of those
-// who sign the other side's. Connect and Remote take the result.
+// LoadTLS reads files in PEM: a certificate with its key, and the certificates of the CAs
+// that sign the other side's. Connect and Remote take the result.
 func LoadTLS(cert, key, ca string) (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
@@ -113,7 +113,7 @@ func (r *Remote) serve(socket net.Conn) {
 	config.MinVersion, config.NextProtos = tls.VersionTLS13, []string{remoteProtocol}
 	config.ClientAuth = tls.RequireAndVerifyClientCert
 	config.SessionTicketsDisabled = true // each connection shows its certificate
-	if config.ClientCAs == nil {         // otherwise whoever the system trusts could sign
+	if config.ClientCAs == nil {         // nil would mean every CA that the system trusts
 		config.ClientCAs = x509.NewCertPool()
 	}
 	conn, log := tls.Server(socket, config), r.Logger.With("address", socket.RemoteAddr().String())

@@ -13,8 +13,8 @@ import (
 // refuses named types that are not exported. net/rpc drops the reply of a handler
 // that returns an error; so the reply holds the error.
 
-// openArgs begin a session: a lifeline from the host that started the plugin, or what a
-// host on another machine asks for. With Again it goes on with a session.
+// openArgs begins a session: a host that started the plugin gives the lifeline, a host on
+// another machine the rest. With Again the session exists and goes on.
 type openArgs = struct {
 	Lifeline uint32
 	Session  string

@@ -81,7 +81,7 @@ func link(pid, fd int) string {
 	return name
 }
 
-// ofFiles says what a call waits for that waits for any of some files.
+// ofFiles says what a system call waits for that returns when any of these files is ready.
 func ofFiles(pid int, fds []int, stdin string) string {
 	var addresses []string
 	for _, fd := range fds {

@@ -88,7 +88,7 @@ func flagSet(f *flags) *flag.FlagSet {
 	set.StringVar(&f.listen, "listen", "", "`HOST:PORT` where hosts on other machines connect, with TLS; needs the three -tls flags")
 	set.StringVar(&f.cert, "tls-cert", "", "`file` with the plugin's certificate; the three files are read again on SIGHUP")
 	set.StringVar(&f.key, "tls-key", "", "`file` with its key")
-	set.StringVar(&f.clientCA, "tls-client-ca", "", "`file` with the certificates of those who sign the hosts' certificates")
+	set.StringVar(&f.clientCA, "tls-client-ca", "", "`file` with the certificates of the CAs that sign the hosts' certificates")
 	set.DurationVar(&f.maxLinger, "max-linger", time.Hour, "how long a session may outlive its lost connection, if its host asks for that")
 	set.DurationVar(&f.drain, "drain", 30*time.Second, "how long sessions may go on after SIGTERM")
 	set.StringVar(&f.health, "health", "", "`HOST:PORT` of GET /healthz, which is 503 while draining")
