@@ -329,5 +329,5 @@ func TestDemo(t *testing.T) {
 	r := host(t, "demo")
 	assert.Zero(t, r.code, r.stderr)
 	assert.Contains(t, r.stdout, "Every step was as described.")
-	assert.Regexp(t, `ended: \d+ .*sleep`, r.stdout) // without its arguments, if that process is in its exec
+	assert.Regexp(t, `ended: \d+ .*sleep 1000`, r.stdout)
 }

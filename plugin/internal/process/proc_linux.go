@@ -136,10 +136,14 @@ func isPassing(p info) bool {
 }
 
 // commandLine returns a process's arguments, its name if it has none, and ""
-// if it has ended.
+// if it has ended. It waits for a few milliseconds for the arguments of an exec under way.
 func commandLine(pid int) string {
 	name, _ := readProc("%d/comm", pid)
-	return cmp.Or(arguments(pid), printable(name))
+	text := arguments(pid)
+	for begin := time.Now(); text == "" && len(name) > 0 && time.Since(begin) < 10*time.Millisecond; text = arguments(pid) {
+		time.Sleep(time.Millisecond)
+	}
+	return cmp.Or(text, printable(name))
 }
 
 // arguments returns a process's arguments, "" during an exec.
