@@ -72,7 +72,7 @@ func (l *liveSender) run(s *session, id uint32) {
 // connect sends what the host lacks, and lets the writers send the rest. It returns true
 // when the host hangs up, and false if the connection is lost.
 func (l *liveSender) connect(broker *plugin.MuxBroker, id uint32) (done bool) {
-	conn, err := broker.Dial(id)
+	conn, err := dialHost(broker, id)
 	if err != nil {
 		return false
 	}

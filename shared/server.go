@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -49,10 +50,7 @@ func (s *server) Open(args openArgs, r *openReply) error {
 	}
 	r.Logs = s.logs
 	go func() {
-		conn, err := s.broker.Dial(args.Lifeline)
-		if err != nil {
-			conn, err = s.broker.Dial(args.Lifeline)
-		}
+		conn, err := dialHost(s.broker, args.Lifeline)
 		if err == nil {
 			_, _ = io.Copy(io.Discard, conn)
 			conn.Close()
@@ -60,6 +58,16 @@ func (s *server) Open(args openArgs, r *openReply) error {
 		s.session.Load().end()
 	}()
 	return nil
+}
+
+// dialHost opens a stream to the host. It tries twice: the broker gives up after 5 s, for
+// which the host may have been stopped.
+func dialHost(broker *plugin.MuxBroker, id uint32) (net.Conn, error) {
+	conn, err := broker.Dial(id)
+	if err != nil {
+		conn, err = broker.Dial(id)
+	}
+	return conn, err
 }
 
 // end cancels the calls of a host that is gone.
