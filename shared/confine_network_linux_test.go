@@ -20,29 +20,16 @@ import (
 	"bashplugin/shared"
 )
 
-// listen serves on an address of the test's until it ends.
-func listen(t *testing.T, network, address string) net.Addr {
-	t.Helper()
-	listener, err := net.Listen(network, address)
-	require.NoError(t, err)
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = io.WriteString(conn, "hello")
-			conn.Close()
-		}
-	}()
-	return listener.Addr()
+// sayHello is what a listener of these tests does.
+func sayHello(conn net.Conn) {
+	_, _ = io.WriteString(conn, "hello")
+	conn.Close()
 }
 
 func TestNoNetwork(t *testing.T) {
 	t.Parallel()
 	asEachUser(t, func(t *testing.T, y *yard) {
-		_, port, _ := net.SplitHostPort(listen(t, "tcp", "127.0.0.1:0").String())
+		_, port, _ := net.SplitHostPort(listen(t, "tcp", "127.0.0.1:0", sayHello))
 		bash := y.launch(t, &shared.Confine{NoNetwork: true})
 		tcp := "cat </dev/tcp/127.0.0.1/" + port
 		assert.Equal(t, "hello", run(t, y.launch(t, nil), tcp).Stdout.Content)
@@ -102,9 +89,9 @@ func TestUnixSocketsOfOthers(t *testing.T) {
 	t.Parallel()
 	asEachUser(t, func(t *testing.T, y *yard) {
 		path, abstract := filepath.Join(y.outside, "socket"), fmt.Sprintf("@bashplugin-test-%d-%d", os.Getpid(), y.uid)
-		listen(t, "unix", path)
+		listen(t, "unix", path, sayHello)
 		require.NoError(t, os.Chmod(path, 0o777))
-		listen(t, "unix", abstract)
+		listen(t, "unix", abstract, sayHello)
 		connect := python(t, "for address in (b'"+path+"', b'\\0"+abstract[1:]+`'):
     try:
         s = socket.socket(socket.AF_UNIX); s.connect(address); print(s.recv(9).decode())

@@ -94,7 +94,7 @@ func TestAPartition(t *testing.T) {
 	n := newNetwork(t)
 	bash := n.connect(t, hang)
 	g := newGate(t)
-	var live lockedBuilder
+	var live buffer
 	call := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: "echo before; " + g.wait() + "; seq 100000", Stdout: &live, Lossless: true})
 	eventually(t, "the first line", func() bool { return live.String() == "before\n" })
 	n.partition(t, true)
@@ -138,7 +138,7 @@ func TestALossyLink(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t)
 	bash := n.connect(t, hang)
-	var live lockedBuilder
+	var live buffer
 	call := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: "seq 500000", Stdout: &live, Lossless: true})
 	for range 5 {
 		n.partition(t, true)

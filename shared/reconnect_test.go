@@ -89,7 +89,7 @@ func TestALostConnectionLosesNothing(t *testing.T) {
 	p := serveRemote(t, nil)
 	bash, c := overCable(t, p, hang)
 	g, runs := newGate(t), t.TempDir()+"/runs"
-	var live, jobs lockedBuilder
+	var live, jobs buffer
 	job := execute(t, bash, shared.ExecuteRequest{Command: "echo job; " + g.wait() + "; echo goes on", Mode: shared.ModeBackground, Stdout: &jobs})
 	call := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: "echo x >>" + runs + "; echo before; " + g.wait() + "; echo after", Stdout: &live, Lossless: true})
 	waiting := start(func() (*shared.Result, error) {
@@ -143,7 +143,7 @@ func TestAConnectionIsLostAgainAndAgain(t *testing.T) {
 	}
 	for i := range 4 {
 		calls.Go(func() {
-			var live lockedBuilder
+			var live buffer
 			r, err := bash.Execute(t.Context(), shared.ExecuteRequest{Command: "for i in {0..9}; do seq $((i*40000+1)) $((i*40000+40000)); sleep 0.05; done", Stdout: &live, Lossless: true})
 			if assert.NoError(t, err) {
 				assert.Zero(t, r.Stdout.LiveSkipped)
@@ -248,22 +248,4 @@ func (p *remotePlugin) reload(t *testing.T) {
 	t.Helper()
 	p.signal(t, 1)
 	eventually(t, "the new certificates", func() bool { return strings.Contains(p.said(), "error=<nil>") })
-}
-
-// lockedBuilder is a writer that is read meanwhile.
-type lockedBuilder struct {
-	mu   sync.Mutex // guards text
-	text strings.Builder
-}
-
-func (b *lockedBuilder) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuilder) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

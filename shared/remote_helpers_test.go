@@ -142,10 +142,16 @@ func signed(t *testing.T, dir string, cert *x509.Certificate) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// serveTLS accepts connections with a configuration and hands each to serve.
+// serveTLS is listen over TLS.
 func serveTLS(t *testing.T, config *tls.Config, serve func(net.Conn)) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	return listen(t, "tcp", "127.0.0.1:0", func(conn net.Conn) { serve(tls.Server(conn, config)) })
+}
+
+// listen serves on an address of the test's until it ends, and returns the address.
+func listen(t *testing.T, network, address string, serve func(net.Conn)) string {
+	t.Helper()
+	listener, err := net.Listen(network, address)
 	require.NoError(t, err)
 	t.Cleanup(func() { listener.Close() })
 	go func() {
@@ -153,9 +159,6 @@ func serveTLS(t *testing.T, config *tls.Config, serve func(net.Conn)) string {
 			conn, err := listener.Accept()
 			if err != nil {
 				return
-			}
-			if config != nil {
-				conn = tls.Server(conn, config)
 			}
 			go serve(conn)
 		}

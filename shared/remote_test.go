@@ -64,8 +64,8 @@ func TestConnectSaysWhatIsWrong(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	closed.Close()
-	silent := serveTLS(t, nil, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
-	plain := serveTLS(t, nil, func(conn net.Conn) { _, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\n\r\n"); conn.Close() })
+	silent := listen(t, "tcp", "127.0.0.1:0", func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
+	plain := listen(t, "tcp", "127.0.0.1:0", func(conn net.Conn) { _, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\n\r\n"); conn.Close() })
 	handshake := func(conn net.Conn) { _ = conn.(*tls.Conn).Handshake(); conn.Close() }
 	newer := serveTLS(t, &tls.Config{Certificates: []tls.Certificate{signed(t, p.certs, new(pluginCert()))}, NextProtos: []string{"bash-plugin/2"}}, handshake)
 	web := serveTLS(t, &tls.Config{Certificates: []tls.Certificate{signed(t, p.certs, new(pluginCert()))}}, handshake)

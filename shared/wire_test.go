@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/go-plugin"
@@ -219,6 +220,22 @@ func TestAnImplementationThatIgnoresTheCancel(t *testing.T) {
 	cancel()
 	_, err := c.Execute(ctx, ExecuteRequest{})
 	assert.ErrorIs(t, err, context.Canceled)
+}
+
+// However long the connection is away, a call waits for it; only its end fails the call.
+func TestACallWaitsWhileTheConnectionIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &client{resumes: true, open: make(map[uint64]bool)}
+		done := make(chan error, 1)
+		go func() {
+			_, err := c.Check(t.Context(), CheckRequest{PID: 1})
+			done <- err
+		}()
+		time.Sleep(time.Hour)
+		assert.Empty(t, done)
+		c.line.set(line{}, true)
+		assert.ErrorIs(t, <-done, ErrCrashed)
+	})
 }
 
 func TestALargeResultArrivesWhole(t *testing.T) {
