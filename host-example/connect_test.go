@@ -52,6 +52,7 @@ func TestConnectFlags(t *testing.T) {
 	r = host(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`+"\n", "mcp")
 	assert.Contains(t, r.stdout, `"serverInfo"`)
 	for want, args := range map[string][]string{
+		"three files are needed":          {"run", "-tls-key", "", "true"},
 		"the flags of bash-plugin":        {"run", "-read-only", "true"},
 		`the CA's certificate "/nowhere"`: {"run", "-tls-ca", "/nowhere", "true"},
 		`the key "/nowhere"`:              {"run", "-tls-key", "/nowhere", "true"},

@@ -284,7 +284,8 @@ func TestServingNeedsCertificates(t *testing.T) {
 	t.Parallel()
 	dir := certsDir(t)
 	for want, args := range map[string][]string{
-		"cannot use the certificate": {"-listen", "127.0.0.1:0"},
+		"three files are needed":     {"-listen", "127.0.0.1:0", "-tls-cert", dir + "/plugin.pem"},
+		"cannot use the certificate": {"-listen", "127.0.0.1:0", "-tls-cert", "/nowhere", "-tls-key", dir + "/plugin-key.pem", "-tls-client-ca", dir + "/ca.pem"},
 		"usage: bash-plugin certs ":  {"certs"},
 		"must be in PEM":             {"-listen", "127.0.0.1:0", "-tls-cert", dir + "/plugin.pem", "-tls-key", dir + "/plugin-key.pem", "-tls-client-ca", dir + "/ca-key.pem"},
 	} {
