@@ -79,6 +79,9 @@ func check(t *testing.T, bash shared.Bash, req shared.CheckRequest) *shared.Resu
 	t.Helper()
 	r, err := bash.Check(t.Context(), req)
 	require.NoError(t, err)
+	if req.Wait == hang && req.WaitFor != "" { // otherwise a test might pass by waiting in vain
+		assert.True(t, r.Matched || r.Status != shared.StatusRunning, "no match for %q: %v", req.WaitFor, r)
+	}
 	return r
 }
 
