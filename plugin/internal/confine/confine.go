@@ -1,10 +1,11 @@
 // Package confine keeps a command within a shared.Confine and, by Limits, within its
 // shared.Resources.
 //
-// Landlock keeps the files, the signals and the abstract sockets, a seccomp filter
-// the network. New prepares a Policy, on any thread. Its Restrict restricts the thread
-// that forks (process.Spec.Restrict): bash and all that descends from it inherit that,
-// and nothing else does.
+// Landlock keeps the files, the signals and the abstract sockets, a seccomp filter the
+// network and what reaches other processes without a signal (filter_linux.go). NewPlan says
+// what a command may touch. A Plan's Restrict restricts the thread that calls it: bash and
+// all that descends from it inherit that, and nothing else does. Commands with the same Plan
+// may be forked by one thread: the kernel lets them signal each other then.
 //
 // The session's Confine and the request's are layers, each with a Landlock ruleset of
 // its own. The kernel allows what every layer allows, so that a request can never
@@ -13,65 +14,69 @@ package confine
 
 import (
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"bashplugin/shared"
 )
 
-// Policy keeps one command within its layers. The zero value confines nothing.
-type Policy struct {
-	Text     string       // what the command may touch, for its Results; "": everything
-	Env      []string     // its TMPDIR, if it has one of its own
-	Restrict func() error // restricts the thread that calls it, for good; nil: nothing to restrict
-
-	temp     string // "": it has no TMPDIR of its own
-	rulesets []int  // descriptors of Landlock
+// Plan is what one command may touch. The zero value confines nothing.
+type Plan struct {
+	layers  []shared.Confine
+	missing []string // parts of them that this system cannot keep
+	limited bool     // the command has limits, which hold for what has its tag
 }
 
-// New prepares the confinement of a command that runs bash in dir. The session's
-// Confine is resolved already; request may be nil. If the command needs a TMPDIR, New
-// makes it in the folder temp. The caller closes the Policy after the start.
-func New(session shared.Confine, request *shared.Confine, dir, bash, temp string) (p Policy, err error) {
+// NewPlan returns what a command may touch that runs in dir, and which has limits or not.
+// The session's Confine is resolved already; request may be nil.
+func NewPlan(session shared.Confine, request *shared.Confine, dir string, limited bool) (p Plan, err error) {
 	layers, err := layersOf(session, request, dir)
-	if err != nil || len(layers) == 0 {
+	if err != nil || len(layers) == 0 && !limited {
 		return p, err
 	}
-	if runtime.GOOS != "linux" {
-		return p, failed("commands can be confined on Linux only: leave Confine out")
+	if runtime.GOOS != "linux" && len(layers) > 0 {
+		return p, Failed("commands can be confined on Linux only: leave Confine out")
 	}
-	var missing []string
-	abi, filters := kernel()
-	for i, c := range layers {
-		kept, lacks := keepable(c, abi, filters)
+	system := kernel()
+	p.limited = limited && system.filters
+	for _, c := range layers {
+		kept, lacks := system.keepable(c)
 		if len(lacks) > 0 && !c.BestEffort {
-			return p, failed("this system cannot keep Confine for: %s; with BestEffort the command runs with the rest of it", strings.Join(lacks, ", "))
+			return p, Failed("this system cannot keep Confine for: %s; with BestEffort the command runs with the rest of it", strings.Join(lacks, ", "))
 		}
-		layers[i], missing = kept, append(missing, lacks...)
+		p.layers = append(p.layers, kept)
+		p.missing = append(p.missing, lacks...)
 	}
-	if slices.ContainsFunc(layers, func(c shared.Confine) bool { return c.ReadOnly || c.Private }) {
-		p.temp, err = os.MkdirTemp(temp, "tmp-")
-		p.Env = []string{"TMPDIR=" + p.temp}
-	}
-	if err == nil {
-		err = p.prepare(layers, abi, bash)
-	}
-	if err != nil {
-		p.Close()
-		p.RemoveTemp()
-		return Policy{}, failed("cannot confine the command: %v", err)
-	}
-	p.Text = describe(layers, missing)
 	return p, nil
 }
 
-func failed(format string, args ...any) error {
+// Restricts reports whether the command needs a thread that is restricted.
+func (p Plan) Restricts() bool { return len(p.layers) > 0 || p.limited }
+
+// Confines reports whether there is something that the command may not touch.
+func (p Plan) Confines() bool { return len(p.layers) > 0 }
+
+// NeedsTemp reports whether the command needs a folder of its own for temporary files.
+func (p Plan) NeedsTemp() bool {
+	return slices.ContainsFunc(p.layers, func(c shared.Confine) bool { return c.ReadOnly || c.Private })
+}
+
+// Writable lists what the command may change; everything is false if that is all there is.
+func (p Plan) Writable() (paths []string, everything bool) {
+	everything = true
+	for _, c := range p.layers { // a later one is tighter
+		if c.ReadOnly {
+			paths = c.Writable
+			everything = false
+		}
+	}
+	return paths, everything
+}
+
+// Failed is the error of a command that cannot be confined.
+func Failed(format string, args ...any) error {
 	return &shared.Error{Code: shared.CodeStart, Field: "Confine", Message: fmt.Sprintf(format, args...)}
 }
 
@@ -100,31 +105,40 @@ func layersOf(session shared.Confine, request *shared.Confine, dir string) (laye
 	return append(layers, c), nil
 }
 
-// keepable returns the part of c that a kernel can keep which has this version of
-// Landlock (0: none) and seccomp filters or not, and names the rest.
-func keepable(c shared.Confine, abi int, filters bool) (kept shared.Confine, missing []string) {
+// system is what a kernel can keep.
+type system struct {
+	landlock int  // the version of Landlock; 0: none
+	filters  bool // there are seccomp filters
+}
+
+// keepable returns the part of c that the system can keep, and names the rest.
+func (s system) keepable(c shared.Confine) (kept shared.Confine, missing []string) {
 	switch {
-	case (c.ReadOnly || c.Private) && abi < 1:
-		c.ReadOnly, c.Private = false, false
+	case (c.ReadOnly || c.Private) && s.landlock < 1:
+		c.ReadOnly = false
+		c.Private = false
 		missing = append(missing, "files (Landlock, since Linux 5.13)")
-	case c.ReadOnly && abi < 3:
+	case c.ReadOnly && s.landlock < 3:
 		missing = append(missing, "truncation of files (Landlock ABI 3, since Linux 6.2)")
 	}
-	if abi < 6 {
+	if s.landlock < 6 {
 		missing = append(missing, "signals and abstract sockets (Landlock ABI 6, since Linux 6.12)")
 	}
-	if c.NoNetwork && !filters {
+	if s.filters {
+		return c, missing
+	}
+	if c.NoNetwork {
 		c.NoNetwork = false
 		missing = append(missing, "network (seccomp filters, on x86-64 and arm64)")
 	}
-	return c, missing
+	return c, append(missing, "limits of other processes (seccomp filters, on x86-64 and arm64)")
 }
 
-// describe says what the layers together allow, as in "it may write below /work,
-// $TMPDIR; network: none".
-func describe(layers []shared.Confine, missing []string) string {
+// Text says what the command may touch, as in "it may write below /work, $TMPDIR; network:
+// none"; "": everything.
+func (p Plan) Text() string {
 	parts := make([]string, 4)
-	for _, c := range layers { // a later one is tighter
+	for _, c := range p.layers { // a later one is tighter
 		if c.ReadOnly {
 			parts[0] = "it may write below " + strings.Join(slices.Concat(c.Writable, []string{"$TMPDIR"}), ", ")
 		}
@@ -135,29 +149,8 @@ func describe(layers []shared.Confine, missing []string) string {
 			parts[2] = "network: none"
 		}
 	}
-	if len(missing) > 0 {
-		parts[3] = "this system cannot keep: " + strings.Join(missing, ", ")
+	if len(p.missing) > 0 {
+		parts[3] = "this system cannot keep: " + strings.Join(p.missing, ", ")
 	}
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
-}
-
-// Close frees what only the start needs.
-func (p Policy) Close() {
-	for _, fd := range p.rulesets {
-		unix.Close(fd)
-	}
-}
-
-// RemoveTemp removes the command's TMPDIR. None of its processes may live.
-func (p Policy) RemoveTemp() {
-	if p.temp == "" || os.RemoveAll(p.temp) == nil {
-		return
-	}
-	_ = filepath.WalkDir(p.temp, func(path string, entry fs.DirEntry, _ error) error {
-		if entry != nil && entry.IsDir() { // its owner may have lost the right to change it
-			_ = os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	_ = os.RemoveAll(p.temp)
 }

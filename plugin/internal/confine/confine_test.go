@@ -24,10 +24,11 @@ func TestWhatAnOlderKernelCannotKeep(t *testing.T) {
 		"which is not asked for": {shared.Confine{Private: true}, 2, true, shared.Confine{Private: true}, []string{"signals"}},
 		"no Landlock":            {files, 0, true, shared.Confine{}, []string{"files", "signals"}},
 		"no Landlock, no files":  {network, 0, true, network, []string{"signals"}},
-		"no filters":             {network, 6, false, shared.Confine{}, []string{"network"}},
+		"no filters":             {network, 6, false, shared.Confine{}, []string{"network", "limits of other processes"}},
+		"no filters, no network": {files, 6, false, files, []string{"limits of other processes"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			kept, missing := keepable(c.confine, c.abi, c.filters)
+			kept, missing := system{c.abi, c.filters}.keepable(c.confine)
 			assert.Equal(t, c.kept, kept)
 			assert.Len(t, missing, len(c.missing))
 			for i, text := range c.missing {
@@ -39,8 +40,8 @@ func TestWhatAnOlderKernelCannotKeep(t *testing.T) {
 
 func TestAnUnconfinedCommandPaysNothing(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(10, func() {
-		p, err := New(shared.Confine{}, nil, "/", "/bin/bash", "")
-		if err != nil || p.Restrict != nil {
+		p, err := NewPlan(shared.Confine{}, nil, "/", false)
+		if err != nil || p.Restricts() {
 			t.Error("confined")
 		}
 	}))

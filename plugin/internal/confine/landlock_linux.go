@@ -1,10 +1,9 @@
 package confine
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"slices"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -28,10 +27,10 @@ const (
 	ofFiles = unix.LANDLOCK_ACCESS_FS_READ_FILE | executing | writing | controlling
 )
 
-var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
+var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
-// system is what bash and dynamic programs need to read.
-var system = []string{
+// needed is what bash and dynamic programs need to read.
+var needed = []string{
 	"/usr", "/opt", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store", "/gnu/store", "/proc", "/sys/devices/system", "/sys/fs/cgroup",
 	"/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/alternatives", "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/localtime",
 	"/etc/hosts", "/etc/resolv.conf", "/etc/services", "/etc/gitconfig", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted",
@@ -41,67 +40,106 @@ var system = []string{
 // are used here.
 var known = []uint64{0, moving - 1, moving<<1 - 1, controlling - 1, controlling - 1, controlling<<1 - 1}
 
-// addRuleset makes the ruleset of a layer that the kernel can keep.
-func (p *Policy) addRuleset(c shared.Confine, abi int, bash string) error {
-	var attr unix.LandlockRulesetAttr
+// rule allows rights for a file, or below a folder.
+type rule struct {
+	path   string
+	rights uint64
+	exact  bool // the path must not lead through a symbolic link
+}
+
+// rights returns what nothing may do in a layer but by one of its rules.
+func rights(c shared.Confine, version int) (handled uint64) {
 	if c.ReadOnly {
-		attr.Handled_access_fs |= changing | controlling | making
+		handled |= changing | controlling | making
 	}
 	if c.Private {
-		attr.Handled_access_fs |= reading | moving
+		handled |= reading | moving
 	}
-	attr.Handled_access_fs &= known[min(abi, len(known)-1)]
-	if abi >= 6 {
+	return handled & known[min(version, len(known)-1)]
+}
+
+// rules returns the rules of a layer. temp is the folder of the command's TMPDIR and terminal
+// the file of its terminal; "": it has none.
+func rules(c shared.Confine, handled uint64, bash, temp, terminal string) (all []rule) {
+	add := func(rights uint64, exact bool, paths ...string) {
+		for _, path := range paths {
+			if handled&rights != 0 && path != "" {
+				all = append(all, rule{path, handled & rights, exact})
+			}
+		}
+	}
+	add(reading|changing, true, c.Writable...)
+	add(reading|changing, true, temp)
+	add(reading, true, c.Readable...)
+	add(reading|writing|controlling, false, devices...)
+	add(reading, false, needed...)
+	add(reading, false, bash)
+	if terminal != "" {
+		add(reading|writing|controlling, false, terminal, "/dev/tty")
+	}
+	if !c.ReadOnly {
+		add(moving, false, "/")
+	}
+	return all
+}
+
+// Key identifies what the plan allows now: a path may name another file later.
+func (p Plan) Key(bash string) string {
+	var key strings.Builder
+	fmt.Fprint(&key, p.limited, " ", p.missing)
+	version := kernel().landlock
+	for _, c := range p.layers {
+		handled := rights(c, version)
+		fmt.Fprint(&key, "\n", handled, " ", c.NoNetwork)
+		for _, r := range rules(c, handled, bash, "", "") {
+			var file unix.Stat_t
+			_ = unix.Stat(r.path, &file) // of a path that does not exist all is 0
+			fmt.Fprint(&key, "\n", r, " ", file.Dev, " ", file.Ino)
+		}
+	}
+	return key.String()
+}
+
+// restrictFiles puts this thread into a layer: a domain of Landlock.
+func restrictFiles(c shared.Confine, version int, bash, temp, terminal string) error {
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: rights(c, version)}
+	if version >= 6 {
 		attr.Scoped = unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 	}
 	if attr.Handled_access_fs|attr.Scoped == 0 {
 		return nil
 	}
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
+	ruleset, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
 	if errno != 0 {
 		return errno
 	}
-	p.rulesets = append(p.rulesets, int(fd))
-	handled := attr.Handled_access_fs // from now on nothing has these but by a rule
-	err := errors.Join(
-		allow(fd, handled&(reading|changing), true, slices.Concat(c.Writable, []string{p.temp})...),
-		allow(fd, handled&reading, true, c.Readable...),
-		allow(fd, handled&(reading|writing|controlling), false, devices...),
-		allow(fd, handled&reading, false, slices.Concat(system, []string{bash})...),
-	)
-	if !c.ReadOnly {
-		err = errors.Join(err, allow(fd, handled&moving, false, "/"))
+	defer unix.Close(int(ruleset))
+	for _, r := range rules(c, attr.Handled_access_fs, bash, temp, terminal) {
+		if err := r.addTo(ruleset); err != nil {
+			return fmt.Errorf("%s: %w", r.path, err)
+		}
 	}
-	return err
+	return failure(unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, ruleset, 0, 0))
 }
 
-// allow grants rights below paths. A path that does not exist is left out, and so is
-// one that leads through a symbolic link, if exact is set.
-func allow(ruleset uintptr, rights uint64, exact bool, paths ...string) error {
-	if rights == 0 {
+// addTo adds the rule to a ruleset. A path that does not exist is left out.
+func (r rule) addTo(ruleset uintptr) error {
+	fd, err := unix.Open(r.path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil //nolint:nilerr // nothing is allowed there
+	}
+	defer unix.Close(fd)
+	place, _ := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+	if r.exact && place != r.path {
 		return nil
 	}
-	for _, path := range paths {
-		fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
-		if err != nil {
-			continue
-		}
-		rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
-		var stat unix.Stat_t
-		if err = unix.Fstat(fd, &stat); stat.Mode&unix.S_IFMT != unix.S_IFDIR {
-			rule.Allowed_access &= ofFiles
-		}
-		straight := func() bool {
-			place, _ := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
-			return place == path
-		}
-		if err == nil && (!exact || straight()) {
-			err = failure(unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, ruleset, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0))
-		}
-		unix.Close(fd)
-		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
+	var file unix.Stat_t
+	if err := unix.Fstat(fd, &file); err != nil {
+		return err
 	}
-	return nil
+	attr := unix.LandlockPathBeneathAttr{Allowed_access: r.rights, Parent_fd: int32(fd)}
+	if file.Mode&unix.S_IFMT != unix.S_IFDIR {
+		attr.Allowed_access &= ofFiles
+	}
+	return failure(unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, ruleset, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&attr)), 0, 0, 0))
 }

@@ -11,43 +11,42 @@ import (
 	"bashplugin/shared"
 )
 
-// kernel returns the version of Landlock, 0 if there is none, and whether there are
-// seccomp filters.
-func kernel() (abi int, filters bool) {
+// kernel returns what this kernel can keep.
+func kernel() (s system) {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno == 0 {
-		abi = int(version)
+		s.landlock = int(version)
 	}
 	action := uint32(unix.SECCOMP_RET_ERRNO)
 	err := failure(unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action))))
-	return abi, err == nil && architectures[runtime.GOARCH] != 0
+	_, known := machines[runtime.GOARCH]
+	s.filters = err == nil && known
+	return s
 }
 
-// prepare makes the rulesets of layers that the kernel can keep, and Restrict.
-func (p *Policy) prepare(layers []shared.Confine, abi int, bash string) error {
-	for _, c := range layers {
-		if err := p.addRuleset(c, abi, bash); err != nil {
-			return err
-		}
-	}
-	rulesets, filter := p.rulesets, slices.ContainsFunc(layers, func(c shared.Confine) bool { return c.NoNetwork })
-	p.Restrict = func() error { return restrict(rulesets, filter) }
-	return nil
-}
-
-func restrict(rulesets []int, filter bool) error {
+// Restrict restricts the thread that calls it, for good. bash is the path of the program
+// that it will start, temp the folder below which the commands have their TMPDIRs and
+// terminal the file of the command's terminal; "": there is none.
+func (p Plan) Restrict(bash, temp, terminal string) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	for _, fd := range rulesets {
-		if err := failure(unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(fd), 0, 0)); err != nil {
+	system := kernel()
+	for _, c := range p.layers {
+		if err := restrictFiles(c, system.landlock, bash, temp, terminal); err != nil {
 			return err
 		}
 	}
-	if err := dropCapabilities(); err != nil || !filter {
-		return err
+	if p.Confines() {
+		if err := dropCapabilities(); err != nil {
+			return err
+		}
 	}
-	return noNetwork()
+	if !system.filters {
+		return nil
+	}
+	noNetwork := slices.ContainsFunc(p.layers, func(c shared.Confine) bool { return c.NoNetwork })
+	return install(filter(machines[runtime.GOARCH], p.Confines(), noNetwork))
 }
 
 // failure returns the error of a raw system call, without its number, which would mean

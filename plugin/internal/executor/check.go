@@ -29,6 +29,9 @@ func (e *Executor) Check(ctx context.Context, req shared.CheckRequest) (*shared.
 		}
 	}
 	matched := req.Wait > 0 && e.await(ctx, j, req, pattern)
+	if err := j.Failure(); err != nil {
+		return nil, err
+	}
 	result := j.Result(req.Limits, job.View{All: req.All, Peek: req.Peek})
 	result.Matched = matched
 	return result, nil
@@ -131,7 +134,11 @@ func (e *Executor) Kill(_ context.Context, req shared.KillRequest) (*shared.Resu
 	if err != nil {
 		return nil, err
 	}
-	return e.kill(j, req), nil
+	result := e.kill(j, req)
+	if err := j.Failure(); err != nil {
+		return nil, err
+	}
+	return result, nil
 }
 
 func (e *Executor) kill(j *job.Job, req shared.KillRequest) *shared.Result {

@@ -53,7 +53,7 @@ func New(cfg Config) (*Executor, error) {
 		start = e.table.Start
 	}
 	var err error
-	if e.launcher, err = newLauncher(cfg, start); err != nil {
+	if e.launcher, err = newLauncher(cfg, e.log, start); err != nil {
 		return nil, err
 	}
 	e.wg.Go(func() { output.Sweep(cfg.Logs.Dir) })
@@ -83,6 +83,9 @@ func (e *Executor) Execute(ctx context.Context, req shared.ExecuteRequest) (*sha
 	}
 	result := e.attend(ctx, j, req)
 	e.awaitLive(ctx, j, req)
+	if err := j.Failure(); err != nil {
+		return nil, err
+	}
 	return result, nil
 }
 

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"syscall"
+
+	"github.com/hashicorp/go-hclog"
 
 	"bashplugin/plugin/internal/confine"
 	"bashplugin/plugin/internal/job"
@@ -21,6 +23,7 @@ import (
 // launcher starts commands. It holds everything that they have in common: a new
 // limit for commands, or a wrapper around bash, goes here.
 type launcher struct {
+	log   hclog.Logger
 	dir   *directory
 	env   []string
 	ttys  []string // the environment of commands with a terminal
@@ -33,10 +36,10 @@ type launcher struct {
 	confine   shared.Confine   // the session's
 	resources shared.Resources // the session's
 	cgroups   confine.Cgroups
-	temp      string // folder for the TMPDIRs of confined commands, without symbolic links
+	domains   *domains
 }
 
-func newLauncher(cfg Config, start func(process.Spec) (*process.Group, error)) (*launcher, error) {
+func newLauncher(cfg Config, log hclog.Logger, start func(process.Spec) (*process.Group, error)) (*launcher, error) {
 	dir, err := openDirectory(cfg.Dir)
 	if err != nil {
 		return nil, err
@@ -45,9 +48,9 @@ func newLauncher(cfg Config, start func(process.Spec) (*process.Group, error)) (
 	if err != nil {
 		return nil, err
 	}
-	temp, _ := filepath.EvalSymlinks(cmp.Or(cfg.Temp, os.TempDir())) // otherwise confined commands do not start
 	env, ttys := cfg.baseEnvs()
 	return &launcher{
+		log:   log,
 		dir:   dir,
 		env:   env,
 		ttys:  ttys,
@@ -56,12 +59,15 @@ func newLauncher(cfg Config, start func(process.Spec) (*process.Group, error)) (
 		turns: cmp.Or(cfg.Turns, job.NewTurns(runtime.GOMAXPROCS(0))),
 		start: start,
 
-		confine: cfg.Confine, resources: cfg.Resources, temp: temp,
+		confine:   cfg.Confine,
+		resources: cfg.Resources,
+		domains:   openDomains(cmp.Or(cfg.Temp, os.TempDir())),
 	}, nil
 }
 
 func (l *launcher) close() error {
 	l.dir.close()
+	l.domains.close()
 	return errors.Join(l.logs.Close(), l.null.Close())
 }
 
@@ -75,33 +81,54 @@ func (l *launcher) launch(req shared.ExecuteRequest, dir string, number int) (*j
 	if err != nil {
 		return nil, err
 	}
-	policy, err := confine.New(l.confine, req.Confine, dir, bash, l.temp)
+	plan, err := confine.NewPlan(l.confine, req.Confine, dir, req.Resources != (shared.Resources{}))
 	if err != nil {
 		limits.Remove()
 		return nil, err
 	}
-	defer policy.Close()
-	base := l.env
-	if req.Stdin == shared.StdinTTY {
-		base = l.ttys
-	}
-	env := override(append(make([]string, 0, len(base)+len(req.Env)+2), base...), append(policy.Env, req.Env...))
 	j, err := job.Start(job.Config{
-		Start: l.start,
-		Logs:  l.logs,
-		Turns: l.turns,
-		Bash:  bash,
-		Null:  l.null,
-		Dir:   dir,
-		Place: l.dir.way(dir),
-		Env:   override(env, []string{"PWD=" + dir}),
-		Name:  strconv.Itoa(number), Policy: policy, Limits: limits,
+		Start:   l.start,
+		Logger:  l.log,
+		Logs:    l.logs,
+		Turns:   l.turns,
+		Bash:    bash,
+		Null:    l.null,
+		Dir:     dir,
+		Place:   l.dir.way(dir),
+		Name:    strconv.Itoa(number),
+		Limits:  limits,
+		Confine: func(terminal string) (job.Confinement, error) { return l.confinement(plan, bash, terminal, req, dir) },
 	}, req)
 	if err != nil {
 		l.bash.Store(nil) // it may have moved
 		return nil, startError(err, bash, dir)
 	}
 	return j, nil
+}
+
+// confinement prepares what a command runs in. terminal is the file of its terminal; "": it
+// has none.
+func (l *launcher) confinement(plan confine.Plan, bash, terminal string, req shared.ExecuteRequest, dir string) (job.Confinement, error) {
+	c := job.Confinement{Text: plan.Text(), Release: func() {}}
+	var own []string
+	if plan.Restricts() {
+		domain, temp, err := l.domains.join(plan, bash, terminal)
+		if err != nil {
+			return c, err
+		}
+		c.Thread = domain.thread
+		c.Release = func() { l.domains.leave(domain, temp) }
+		if temp != "" {
+			own = []string{"TMPDIR=" + temp}
+		}
+	}
+	base := l.env
+	if terminal != "" {
+		base = l.ttys
+	}
+	env := override(slices.Clone(base), append(own, req.Env...))
+	c.Env = override(env, []string{"PWD=" + dir})
+	return c, nil
 }
 
 func (l *launcher) findBash() (string, error) {
@@ -121,6 +148,9 @@ func (l *launcher) findBash() (string, error) {
 
 // startError says what the caller can do about a failed start.
 func startError(err error, bash, dir string) error {
+	if ours, is := errors.AsType[*shared.Error](err); is {
+		return ours
+	}
 	switch {
 	case checkDir(dir) != nil:
 		return fail(shared.CodeStart, "cannot run in %q: %v", dir, checkDir(dir))

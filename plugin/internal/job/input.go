@@ -36,7 +36,6 @@ func newInput(text string) (*os.File, *input, error) {
 func inputTo(file *os.File, tty bool, text string) *input {
 	in := &input{to: file, tty: tty, done: make(chan struct{}), waiting: []byte(text)}
 	in.changed = sync.NewCond(&in.mu)
-	go in.run()
 	return in
 }
 
@@ -45,8 +44,10 @@ func (in *input) run() {
 	for part := in.next(); len(part) > 0; part = in.next() {
 		n, err := in.to.Write(part)
 		in.mu.Lock()
-		if in.waiting = in.waiting[min(n, len(in.waiting)):]; err != nil {
-			in.waiting, in.broken = nil, true
+		in.waiting = in.waiting[min(n, len(in.waiting)):]
+		if err != nil {
+			in.waiting = nil
+			in.broken = true
 		}
 		in.mu.Unlock()
 	}

@@ -3,9 +3,12 @@ package job
 import (
 	"fmt"
 	"os"
+	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/hashicorp/go-hclog"
 
 	"bashplugin/plugin/internal/confine"
 	"bashplugin/plugin/internal/output"
@@ -16,16 +19,27 @@ import (
 // Config configures a Job, besides its request.
 type Config struct {
 	Start  func(process.Spec) (*process.Group, error)
+	Logger hclog.Logger
 	Logs   *output.Logs
 	Turns  Turns
-	Bash   string   // path of bash
-	Null   *os.File // open for reading, the command's stdin
-	Dir    string   // absolute, as a Result shows it
-	Place  string   // a path to Dir, which may have been removed
-	Env    []string
+	Bash   string          // path of bash
+	Null   *os.File        // open for reading, the command's stdin
+	Dir    string          // absolute, as a Result shows it
+	Place  string          // a path to Dir, which may have been removed
 	Name   string          // of the log files, before .stdout.log and .stderr.log
-	Policy confine.Policy  // the job removes its TMPDIR
 	Limits *confine.Limits // the job removes them
+
+	// Confine prepares what the command runs in. terminal is the file of the command's
+	// terminal; "": it has none.
+	Confine func(terminal string) (Confinement, error)
+}
+
+// Confinement is what one command runs in.
+type Confinement struct {
+	Text    string          // what the command may touch, for its Results; "": everything
+	Env     []string        // its environment
+	Thread  *process.Thread // forks it; nil: any thread does
+	Release func()          // called once, when none of its processes lives
 }
 
 // Job is one command, from its start to the end of the last process that it
@@ -35,8 +49,9 @@ type Job struct {
 	Started time.Time
 	req     shared.ExecuteRequest // without the fields that only the start needs
 	dir     string
-	policy  confine.Policy
+	log     hclog.Logger
 	limits  *confine.Limits
+	within  Confinement
 
 	group          *process.Group
 	stdout, stderr *source // stderr is nil if it is merged into stdout
@@ -52,7 +67,8 @@ type Job struct {
 	cause    shared.Cause
 	exceeded string // how a limit was; "": none was
 	outcome  outcome
-	toldEnd  bool // a Result has said that bash has ended
+	toldEnd  bool  // a Result has said that bash has ended
+	failure  error // why there is no outcome
 }
 
 // outcome is how bash ended.
@@ -65,10 +81,19 @@ type outcome struct {
 
 // Start starts a command. The request must be valid.
 func Start(cfg Config, req shared.ExecuteRequest) (*Job, error) {
-	j := &Job{req: req, dir: cfg.Dir, policy: cfg.Policy, limits: cfg.Limits, ended: make(chan struct{}), over: make(chan struct{})}
+	j := &Job{
+		req:    req,
+		dir:    cfg.Dir,
+		log:    cfg.Logger,
+		limits: cfg.Limits,
+		within: Confinement{Release: func() {}},
+		ended:  make(chan struct{}),
+		over:   make(chan struct{}),
+	}
 	files, err := j.open(cfg)
+	j.runCopies()
 	if err == nil {
-		j.group, err = start(cfg, files, req)
+		err = j.start(cfg, files)
 	}
 	for _, f := range files {
 		if f != cfg.Null {
@@ -77,38 +102,118 @@ func Start(cfg Config, req shared.ExecuteRequest) (*Job, error) {
 	}
 	if err != nil {
 		j.abandon()
-		j.policy.RemoveTemp()
+		j.within.Release()
 		j.limits.Remove()
 		return nil, err
 	}
-	j.PID, j.Started = j.group.PID, j.group.Started
-	j.req.Env, j.req.Stdout, j.req.Stderr, j.req.Input = nil, nil, nil, "" // the job may be kept for long
+	j.forgetStart()
 	for _, s := range j.sources() {
-		go s.run()
+		go j.guard(s.run)
 	}
 	go j.follow()
-	if limits := j.limits.Watched; limits != (shared.Resources{}) {
-		j.group.Watch(limits, func(now shared.Usage) bool {
-			cause, how := limits.Exceeded(now)
-			if how != "" {
-				j.blame(cause, how)
-				go j.End(cause, syscall.SIGKILL, 0) // until the job is over
-			}
-			return how == ""
-		})
-	}
+	j.watch()
 	return j, nil
 }
 
-func start(cfg Config, files []*os.File, req shared.ExecuteRequest) (*process.Group, error) {
-	spec := process.Spec{Path: cfg.Bash, Dir: cfg.Place, Env: cfg.Env, Files: files, Restrict: cfg.Policy.Restrict, Rlimits: cfg.Limits.Rlimits, Cgroup: cfg.Limits.Cgroup}
-	spec.Terminal = req.Stdin == shared.StdinTTY
-	script, err := arguments(&spec, req.Command)
+// start starts bash.
+func (j *Job) start(cfg Config, files []*os.File) error {
+	terminal := ""
+	if j.screen != nil {
+		terminal = files[0].Name()
+	}
+	within, err := cfg.Confine(terminal)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	j.within = within
+	spec := process.Spec{
+		Path:     cfg.Bash,
+		Dir:      cfg.Place,
+		Env:      within.Env,
+		Files:    files,
+		Terminal: terminal != "",
+		Thread:   within.Thread,
+		Rlimits:  cfg.Limits.Rlimits,
+		Cgroup:   cfg.Limits.Cgroup,
+	}
+	script, err := arguments(&spec, j.req.Command)
+	if err != nil {
+		return err
 	}
 	defer script.Close() // does nothing for a short command, whose script is nil
-	return cfg.Start(spec)
+	j.group, err = cfg.Start(spec)
+	return err
+}
+
+// forgetStart forgets what only the start needs: the job may be kept for long.
+func (j *Job) forgetStart() {
+	j.PID = j.group.PID
+	j.Started = j.group.Started
+	j.req.Env = nil
+	j.req.Stdout = nil
+	j.req.Stderr = nil
+	j.req.Input = ""
+	j.within.Env = nil
+}
+
+// runCopies starts the goroutines of the input and the live copies.
+func (j *Job) runCopies() {
+	if j.input != nil {
+		go j.guard(j.input.run)
+	}
+	for _, c := range j.copies {
+		if c != nil {
+			go j.guard(c.run)
+		}
+	}
+}
+
+// watch ends the job once it is past a limit that somebody must look at.
+func (j *Job) watch() {
+	limits := j.limits.Watched
+	if limits == (shared.Resources{}) {
+		return
+	}
+	j.group.Watch(limits, func(now shared.Usage) bool {
+		cause, how := limits.Exceeded(now)
+		if how != "" {
+			j.blame(cause, how)
+			go j.End(cause, syscall.SIGKILL, 0) // until the job is over
+		}
+		return how == ""
+	})
+}
+
+// guard calls f. A panic there, which is a bug of this tool, ends the job and nothing else.
+func (j *Job) guard(f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			j.fail(p, debug.Stack())
+		}
+	}()
+	f()
+}
+
+// fail ends the job after a panic.
+func (j *Job) fail(p any, stack []byte) {
+	j.log.Error("a command was ended after a panic", "pid", j.PID, "panic", p, "stack", string(stack))
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.failure != nil {
+		return
+	}
+	j.failure = &shared.Error{Code: shared.CodeInternal, Message: fmt.Sprintf(
+		"the plugin failed with this command, which is a bug, and has ended the command: panic: %v", p)}
+	if j.group != nil {
+		go j.group.End(syscall.SIGKILL, 0)
+	}
+}
+
+// Failure returns why the job has no outcome; nil: it has one.
+func (j *Job) Failure() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.failure
 }
 
 // open makes the sources, live copies and input. It returns the command's files.
@@ -189,10 +294,10 @@ func (j *Job) sources() []*source {
 func (j *Job) follow() {
 	<-j.group.Exited()
 	duration := time.Since(j.Started)
-	j.drain()
+	j.guard(j.drain)
 	left := j.group.LeftBehind()
 	if left {
-		j.drain() // the output that a tee, for example, has passed on meanwhile
+		j.guard(j.drain) // the output that a tee, for example, has passed on meanwhile
 	} else {
 		j.finish()
 	}
@@ -213,7 +318,7 @@ func (j *Job) follow() {
 		j.blame(j.limits.Broken(0))
 		close(j.over)
 	}
-	j.policy.RemoveTemp()
+	j.within.Release()
 	j.limits.Remove()
 }
 
@@ -226,12 +331,12 @@ func (j *Job) drain() {
 
 // finish reads the rest and closes the streams. No process of the job lives.
 func (j *Job) finish() {
-	j.drain()
+	j.guard(j.drain)
 	for _, s := range j.sources() {
-		s.close()
+		j.guard(s.close)
 	}
-	j.input.close()
-	j.screen.close()
+	j.guard(j.input.close)
+	j.guard(j.screen.close)
 	j.closeCopies() // with Merge, the copy for stderr has no source that closes it
 }
 

@@ -31,7 +31,7 @@ type liveCopy struct {
 	closed   bool  // nothing more comes, or the writer has failed
 }
 
-// newLiveCopies starts a job's copies; that for a nil writer is nil.
+// newLiveCopies makes a job's copies, whose run the caller starts; that for a nil writer is nil.
 func newLiveCopies(stdout, stderr io.Writer, lossless bool) (out, errs *liveCopy) {
 	turn := new(sync.Mutex)
 	return newLiveCopy(stdout, turn, lossless), newLiveCopy(stderr, turn, lossless)
@@ -43,7 +43,6 @@ func newLiveCopy(to io.Writer, turn *sync.Mutex, lossless bool) *liveCopy {
 	}
 	c := &liveCopy{to: to, turn: turn, lossless: lossless}
 	c.changed = sync.NewCond(&c.mu)
-	go c.run()
 	return c
 }
 
@@ -108,21 +107,22 @@ func (c *liveCopy) missed() int64 {
 }
 
 func (c *liveCopy) run() {
-	var part []byte
-	for {
-		if part = c.take(part); len(part) == 0 {
-			break
-		}
-		c.turn.Lock()
-		_, err := c.to.Write(part)
-		c.turn.Unlock()
-		if err != nil {
+	defer c.fail() // if the writer panics: nobody may wait for it
+	for part := c.take(nil); len(part) > 0; part = c.take(part) {
+		if err := c.write(part); err != nil {
 			c.fail()
 		}
 	}
 	if closer, ok := c.to.(interface{ CloseWrite() error }); ok {
 		_ = closer.CloseWrite()
 	}
+}
+
+func (c *liveCopy) write(part []byte) error {
+	c.turn.Lock()
+	defer c.turn.Unlock()
+	_, err := c.to.Write(part)
+	return err
 }
 
 // take waits for bytes and returns them; none: the copy has ended. It reuses the
@@ -148,7 +148,11 @@ func (c *liveCopy) take(before []byte) []byte {
 func (c *liveCopy) fail() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.waiting, c.gap, c.closed = nil, 0, true
+	c.waiting = nil
+	c.gap = 0
+	c.busy = false
+	c.closed = true
+	c.changed.Broadcast()
 }
 
 // await waits until the writer has everything, or until ctx ends. From then on a

@@ -26,6 +26,17 @@ type valve struct {
 	text bytes.Buffer
 }
 
+// startLiveCopies starts the goroutines as a Job does.
+func startLiveCopies(stdout, stderr io.Writer, lossless bool) (out, errs *liveCopy) {
+	out, errs = newLiveCopies(stdout, stderr, lossless)
+	for _, c := range []*liveCopy{out, errs} {
+		if c != nil {
+			go c.run()
+		}
+	}
+	return out, errs
+}
+
 func newValve() *valve { return &valve{open: make(chan struct{}), closed: make(chan struct{})} }
 
 func (v *valve) Write(p []byte) (int, error) {
@@ -57,7 +68,7 @@ func TestACopyIsInOrderAndEnds(t *testing.T) {
 	out, errs := newValve(), newValve()
 	close(out.open)
 	close(errs.open)
-	o, e := newLiveCopies(out, errs, false)
+	o, e := startLiveCopies(out, errs, false)
 	var want strings.Builder
 	for i := range 1000 {
 		text := strings.Repeat("x", i) + "\n"
@@ -76,7 +87,7 @@ func TestACopyIsInOrderAndEnds(t *testing.T) {
 func TestABufferIsBounded(t *testing.T) {
 	t.Parallel()
 	w := newValve()
-	c, _ := newLiveCopies(w, nil, false)
+	c, _ := startLiveCopies(w, nil, false)
 	line := []byte(strings.Repeat("y", 99) + "\n")
 	for range 3 * liveBuffer / len(line) {
 		c.put(line)
@@ -96,7 +107,7 @@ func TestABufferIsBounded(t *testing.T) {
 func TestALosslessCopyHoldsItsSourceUp(t *testing.T) {
 	t.Parallel()
 	w := newValve()
-	c, _ := newLiveCopies(w, nil, true)
+	c, _ := startLiveCopies(w, nil, true)
 	chunk := make([]byte, bufferSize)
 	put := make(chan struct{})
 	go func() {
@@ -123,7 +134,7 @@ func TestSettlingALosslessCopyLetsItsSourceGo(t *testing.T) {
 	t.Parallel()
 	w := newValve()
 	defer close(w.open)
-	c, _ := newLiveCopies(w, nil, true)
+	c, _ := startLiveCopies(w, nil, true)
 	for range 2 * liveBuffer / bufferSize {
 		c.put(make([]byte, bufferSize))
 	}
@@ -144,7 +155,7 @@ func TestAWriterThatFailsGetsNoMore(t *testing.T) {
 	bad.fails = true
 	close(bad.open)
 	close(good.open)
-	b, g := newLiveCopies(bad, good, true)
+	b, g := startLiveCopies(bad, good, true)
 	for range 100 {
 		b.put([]byte("bad"))
 		g.put([]byte("good"))
@@ -162,7 +173,7 @@ func TestAWriterThatFailsGetsNoMore(t *testing.T) {
 func TestOneWriteAtATime(t *testing.T) {
 	t.Parallel()
 	var w unguarded
-	o, e := newLiveCopies(&w, &w, false)
+	o, e := startLiveCopies(&w, &w, false)
 	for range 1000 {
 		o.put([]byte("o"))
 		e.put([]byte("e"))
@@ -184,13 +195,13 @@ func (u *unguarded) Write(p []byte) (int, error) {
 
 func TestNoWriterNoCopy(t *testing.T) {
 	t.Parallel()
-	o, e := newLiveCopies(nil, nil, false)
+	o, e := startLiveCopies(nil, nil, false)
 	o.ready()
 	o.put([]byte("text"))
 	e.await(t.Context())
 	e.close()
 	assert.Nil(t, o)
-	o, e = newLiveCopies(io.Discard, nil, false)
+	o, e = startLiveCopies(io.Discard, nil, false)
 	assert.NotNil(t, o)
 	assert.Nil(t, e)
 	o.close()

@@ -60,7 +60,7 @@ func (j *Job) Summary() *shared.Result {
 		PID:      j.PID,
 		Command:  j.req.Command,
 		Dir:      j.dir,
-		Confined: j.policy.Text,
+		Confined: j.within.Text,
 		Status:   shared.StatusRunning,
 		ExitCode: -1,
 		Started:  j.Started,

@@ -61,15 +61,20 @@ func (s *source) run() {
 		for {
 			s.text.Ready()
 			s.copy.ready()
-			s.turns <- struct{}{}
-			n, err := s.read(int(fd))
-			<-s.turns
+			n, err := s.readInTurn(int(fd))
 			if n <= 0 {
 				s.text.Flush()
 				return !errors.Is(err, syscall.EAGAIN)
 			}
 		}
 	})
+}
+
+// readInTurn is read with one of the turns.
+func (s *source) readInTurn(fd int) (n int, err error) {
+	s.turns <- struct{}{}
+	defer func() { <-s.turns }()
+	return s.read(fd)
 }
 
 // read reads once and passes the bytes on. At the end of file n is 0 and err is

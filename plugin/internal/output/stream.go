@@ -62,7 +62,14 @@ func (s *Stream) Write(p []byte) (int, error) {
 func (s *Stream) writeChunk(p []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	sane := false
+	defer func() {
+		if !sane { // after a panic nothing more may come from it
+			s.san = sanitize.New(finished{s})
+		}
+	}()
 	_, _ = s.san.Write(p)
+	sane = true
 	s.changeLocked()
 }
 

@@ -26,12 +26,18 @@ const deniedRounds = 5
 func SignalName(sig syscall.Signal) string { return unix.SignalName(sig) }
 
 // Signal sends sig to every member, and wakes those that are stopped so that
-// they can act on it.
+// they can act on it. A member that has asked this process to trace it, and stopped for
+// that, would act on none: it is killed.
 func (g *Group) Signal(sig syscall.Signal) {
 	members := g.members()
 	sendGroups(members, syscall.Getpgrp(), sig)
 	if sig != syscall.SIGKILL && sig != syscall.SIGSTOP {
 		sendGroups(members, syscall.Getpgrp(), syscall.SIGCONT)
+	}
+	for _, p := range members {
+		if p.halted && isTracedByThis(p.pid) {
+			_ = send(p, syscall.SIGKILL)
+		}
 	}
 }
 

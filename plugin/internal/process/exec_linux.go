@@ -3,6 +3,7 @@ package process
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -11,30 +12,47 @@ import (
 // exec starts the program. Its Rlimits cannot be set on this process for the fork: they
 // would hold for all threads. So the program stops as it begins, traced by this thread.
 func (spec Spec) exec(attr *syscall.ProcAttr) (pid int, err error) {
-	attr.Sys.Ptrace = len(spec.Rlimits) > 0
 	if spec.Cgroup != nil {
-		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, int(spec.Cgroup.Fd())
+		attr.Sys.UseCgroupFD = true
+		attr.Sys.CgroupFD = int(spec.Cgroup.Fd())
 	}
+	if len(spec.Rlimits) == 0 {
+		return syscall.ForkExec(spec.Path, spec.Args, attr)
+	}
+	runtime.LockOSThread() // only the thread that has forked a process may detach from it
+	defer runtime.UnlockOSThread()
+	attr.Sys.Ptrace = true
 	pid, err = syscall.ForkExec(spec.Path, spec.Args, attr)
-	if err != nil || !attr.Sys.Ptrace {
-		if attr.Sys.Ptrace && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS)) {
-			err = fmt.Errorf("limits of memory and files need ptrace, which this system refuses: %w", err)
-		}
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) {
+		return pid, fmt.Errorf("limits of memory and files need ptrace, which this system refuses: %w", err)
+	}
+	if err != nil {
 		return pid, err
 	}
 	var status unix.WaitStatus
-	if _, err = unix.Wait4(pid, &status, unix.WALL, nil); err != nil || !status.Stopped() {
+	_, err = unix.Wait4(pid, &status, unix.WALL, nil)
+	if err != nil || !status.Stopped() {
 		return pid, errors.New("it was killed as it started")
 	}
-	for resource, most := range spec.Rlimits {
-		var l unix.Rlimit
-		err = errors.Join(err, unix.Prlimit(pid, resource, nil, &l))
-		l.Cur, l.Max = min(l.Cur, most), min(l.Max, most)
-		err = errors.Join(err, unix.Prlimit(pid, resource, &l, nil))
-	}
-	if err = errors.Join(err, unix.PtraceDetach(pid)); err != nil {
+	limited := make(chan error)
+	go func() { limited <- limit(pid, spec.Rlimits) }() // on another thread: this one may be forbidden to
+	err = errors.Join(<-limited, unix.PtraceDetach(pid))
+	if err != nil {
 		_ = unix.Kill(pid, unix.SIGKILL)
 		_, _ = unix.Wait4(pid, nil, unix.WALL, nil)
 	}
 	return pid, err
+}
+
+// limit lowers limits of a process.
+func limit(pid int, most map[int]uint64) error {
+	var all error
+	for resource, limit := range most {
+		var l unix.Rlimit
+		err := unix.Prlimit(pid, resource, nil, &l)
+		l.Cur = min(l.Cur, limit)
+		l.Max = min(l.Max, limit)
+		all = errors.Join(all, err, unix.Prlimit(pid, resource, &l, nil))
+	}
+	return all
 }

@@ -35,14 +35,13 @@ func RunGuardian(keep func(logs string, plugin int, crash []byte), sweep func(lo
 	go o.watchHost()
 	children, gone := readChildren(lines) // returns when the plugin has ended
 	if !gone {
-		h := hunt{&o, children, map[pluginID]bool{o.ID: true}, time.Now().Add(huntPatience)}
-		h.endAll()
+		newHunt(&o, children).endAll()
 	}
 	if crash, _ := os.ReadFile(o.Crash); len(crash) > 0 && !o.Sweep {
 		keep(o.Logs, o.Plugin, crash)
 	}
 	for _, path := range o.Remove {
-		_ = os.RemoveAll(path)
+		_ = RemovePath(path)
 	}
 	if o.Sweep {
 		sweep(o.Logs)
@@ -93,7 +92,21 @@ type hunt struct {
 	*orders
 	children map[int]uint64    // start of each child that the plugin reported, by pid
 	plugins  map[pluginID]bool // the plugin, and plugins that run within its commands
+	seen     map[int]bool      // the pids of the processes that were found
+	begun    uint64            // when the guardian started, which no command did before
 	deadline time.Time
+}
+
+func newHunt(o *orders, children map[int]uint64) *hunt {
+	self, _ := stat(os.Getpid())
+	return &hunt{
+		orders:   o,
+		children: children,
+		plugins:  map[pluginID]bool{o.ID: true},
+		seen:     make(map[int]bool),
+		begun:    self.start,
+		deadline: time.Now().Add(huntPatience),
+	}
 }
 
 // endAll kills until several looks in a row find nothing, or only processes of
@@ -111,20 +124,21 @@ func (h *hunt) endAll() {
 
 func (h *hunt) goesOn() bool { return time.Now().Before(h.deadline) }
 
-// find lists the live processes that the plugin reported or that have its tag,
-// and their descendants. A descendant with a foreign tag shows a plugin that
-// runs within a command.
+// find lists the live processes that the plugin reported, its tagged orphans, and the
+// descendants of all these. A descendant with a foreign tag shows a plugin that runs
+// within a command.
 func (h *hunt) find() (found []info, all map[int]info) {
 	all = list()
 	around := tagOf(os.Getpid()).plugin() // of another plugin whose command runs this one; 0: none
 	var roots []info
 	for _, p := range all {
-		if h.isReported(p, all) || h.plugins[tagOf(p.pid).plugin()] {
+		if h.isReported(p, all) || h.isOurs(p) {
 			roots = append(roots, p)
 		}
 	}
 	found = below(roots)
 	for _, p := range found {
+		h.seen[p.pid] = true
 		if i := tagOf(p.pid).plugin(); i != 0 && i != around {
 			h.plugins[i] = true
 		}
@@ -145,19 +159,29 @@ func (h *hunt) isReported(p info, all map[int]info) bool {
 	return false
 }
 
+// isOurs reports whether p has the tag and comes from the plugin: it is an orphan, which
+// the kernel gave to the parent of the guardian as well, or a child of a process that was
+// found. The tag alone proves nothing: other processes can write it.
+func (h *hunt) isOurs(p info) bool {
+	isOrphan := p.ppid == os.Getppid() || p.ppid == h.Plugin
+	return p.start >= h.begun && (isOrphan || h.seen[p.ppid]) && h.plugins[tagOf(p.pid).plugin()]
+}
+
 // chase kills the processes that have started since all was listed, each as soon as
 // it is seen: a process that forks and ends would be gone once the list is complete.
 func (h *hunt) chase(all map[int]info) {
 	for news := true; news && h.goesOn(); {
 		news = false
 		for _, pid := range slices.Backward(pids()) { // the newest are the last
-			if _, seen := all[pid]; seen {
+			if _, known := all[pid]; known {
 				continue
 			}
-			all[pid], _ = stat(pid)
-			if h.plugins[tagOf(pid).plugin()] {
+			p, _ := stat(pid)
+			all[pid] = p
+			if h.isOurs(p) {
 				news = true
-				_ = send(all[pid], syscall.SIGKILL)
+				h.seen[pid] = true
+				_ = send(p, syscall.SIGKILL)
 			}
 		}
 	}

@@ -58,7 +58,8 @@ func stat(pid int) (info, error) {
 		n, _ := strconv.ParseUint(fields[i], 10, 64)
 		return n
 	}
-	state, flags := fields[0], number(6)
+	state := fields[0]
+	flags := number(6)
 	alone := number(17) <= 1 // otherwise other threads may go on when the first one ends
 	return info{
 		pid:    pid,
@@ -69,6 +70,7 @@ func stat(pid int) (info, error) {
 		ending: alone && flags&flagExiting != 0,
 		forked: flags&flagForked != 0 && (state == "R" || state == "D"),
 		hangs:  state == "D",
+		halted: state == "T" || state == "t",
 		single: alone,
 		rss:    int64(number(21)) * int64(os.Getpagesize()),
 		cpu:    time.Duration(number(11)+number(12)+number(13)+number(14)) * clockTick,
@@ -166,6 +168,16 @@ func checkProc() error {
 		return errors.New("/proc shows another PID namespace than that of this process: mount its own (unshare --mount-proc)")
 	}
 	return nil
+}
+
+// isTracedByThis reports whether a thread of this process traces a process.
+func isTracedByThis(pid int) bool {
+	text, _ := readProc("%d/status", pid)
+	_, rest, _ := bytes.Cut(text, []byte("\nTracerPid:"))
+	var tracer int
+	_, _ = fmt.Sscan(string(rest), &tracer)
+	_, err := os.Lstat(fmt.Sprintf("/proc/self/task/%d", tracer))
+	return err == nil
 }
 
 // pss returns the memory of a process, and its part of what several processes share.

@@ -66,6 +66,8 @@ func pss(p info) int64 { return p.rss }
 
 func threadsOfAll() int { return 0 }
 
+func isTracedByThis(int) bool { return false }
+
 // Waiting always returns "": macOS does not tell.
 func (g *Group) Waiting(string) string { return "" }
 

@@ -37,8 +37,15 @@ func (t *Table) releaseLeaderLocked(g *Group) {
 func hasEnded(pid int) bool {
 	var child unix.Siginfo
 	err := unix.Waitid(unix.P_PID, pid, &child, unix.WEXITED|unix.WNOWAIT|unix.WNOHANG, nil)
-	return err != nil || child.Signo != 0
+	if err != nil {
+		return true
+	}
+	// A child that asked to be traced by this process is reported when it stops, too.
+	return child.Signo != 0 && child.Code <= cldDumped
 }
+
+// cldDumped is the last of the codes CLD_EXITED, CLD_KILLED and CLD_DUMPED.
+const cldDumped = 3
 
 // awaitEnd waits for the end of a process, which need not be a child. It may return
 // too early.

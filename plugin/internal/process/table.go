@@ -63,12 +63,14 @@ func (t *Table) Start(spec Spec) (*Group, error) {
 	t.mu.Lock()
 	t.groups[g.tag] = g // its orphans may come before fork returns
 	t.mu.Unlock()
-	if err := fork(spec, g.tag, func(pid int) { t.lead(g, pid) }); err != nil {
+	pid, err := fork(spec, g.tag)
+	if err != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.releaseLocked(g)
 		return nil, err
 	}
+	t.lead(g, pid)
 	return g, nil
 }
 
@@ -76,7 +78,8 @@ func (t *Table) Start(spec Spec) (*Group, error) {
 func (t *Table) lead(g *Group, pid int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	g.PID, t.leaders[pid] = pid, g
+	g.PID = pid
+	t.leaders[pid] = g
 	t.guardian.begun(pid)
 	go t.reapLeader(g)
 }

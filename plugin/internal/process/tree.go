@@ -2,6 +2,7 @@ package process
 
 import (
 	"os"
+	"slices"
 	"time"
 )
 
@@ -13,6 +14,7 @@ type info struct {
 	ending          bool   // it is about to be dead; always false on macOS
 	forked          bool   // it runs and has not called exec since its fork; always false on macOS
 	hangs           bool   // it waits in the kernel and takes no signal meanwhile; always false on macOS
+	halted          bool   // a signal, or the process that traces it, has stopped it; always false on macOS
 
 	single bool          // it has one thread; false on macOS
 	rss    int64         // its memory in bytes; 0 on macOS
@@ -33,6 +35,11 @@ func list() map[int]info {
 // below returns the live ones of the given processes and their descendants, parents
 // before children, without this process.
 func below(roots []info) []info {
+	return slices.DeleteFunc(withZombies(roots), func(p info) bool { return p.dead })
+}
+
+// withZombies is below with the ones that have ended and wait to be reaped.
+func withZombies(roots []info) []info {
 	var found []info
 	children := family()
 	for seen := map[int]bool{os.Getpid(): true}; len(roots) > 0; {
@@ -42,9 +49,7 @@ func below(roots []info) []info {
 			continue
 		}
 		seen[p.pid] = true
-		if !p.dead {
-			found = append(found, p)
-		}
+		found = append(found, p)
 		roots = append(roots, children(p)...)
 	}
 	return found

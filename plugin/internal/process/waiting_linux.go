@@ -26,20 +26,45 @@ func (g *Group) Waiting(stdin string) (what string) {
 		return ""
 	}
 	for _, p := range members {
-		switch of := waitingOf(p.pid, stdin); {
-		case of == "input":
+		of := waitingOf(p, stdin)
+		if of == relay {
+			of = relayed(p, members)
+		}
+		switch of {
+		case "input":
 			return of
-		case of == "child" && p.pid == g.PID && what == "", of != "child" && of != "":
+		case "child":
+			if p.pid == g.PID && what == "" {
+				what = of
+			}
+		case "":
+		default:
 			what = of
 		}
 	}
 	return what
 }
 
+// relay stands for a process that waits for the input and for something else as well, such
+// as script: nobody can tell which of the two comes first.
+const relay = "relay"
+
+// relayed says what a relay waits for.
+func relayed(p info, members []info) string {
+	if slices.ContainsFunc(members, func(child info) bool { return child.ppid == p.pid }) {
+		return "child"
+	}
+	return ""
+}
+
 // oldCalls are poll and select, which not every architecture has.
 var oldCalls = map[string][2]int64{"amd64": {7, 23}, "arm64": {-1, -1}}
 
-func waitingOf(pid int, stdin string) string {
+func waitingOf(p info, stdin string) string {
+	if p.halted {
+		return ""
+	}
+	pid := p.pid
 	text, _ := readProc("%d/syscall", pid) // only an ancestor of the same user may read it
 	fields := strings.Fields(string(text))
 	old, known := oldCalls[runtime.GOARCH]
@@ -83,15 +108,22 @@ func link(pid, fd int) string {
 
 // ofFiles says what a system call waits for that returns when any of these files is ready.
 func ofFiles(pid int, fds []int, stdin string) string {
+	inputs := 0
 	var addresses []string
 	for _, fd := range fds {
 		name := link(pid, fd)
 		if stdin != "" && (name == stdin || name == "/dev/tty" && strings.HasPrefix(stdin, "/dev/")) {
-			return "input"
+			inputs++
 		}
 		if inode, is := strings.CutPrefix(name, "socket:["); is {
 			addresses = append(addresses, remote(pid, strings.TrimSuffix(inode, "]")))
 		}
+	}
+	if inputs > 0 && inputs < len(fds) {
+		return relay
+	}
+	if inputs > 0 {
+		return "input"
 	}
 	if addresses = slices.Compact(addresses); len(addresses) == 1 && addresses[0] != "" {
 		return "network " + addresses[0]
@@ -125,7 +157,9 @@ func remote(pid int, inode string) string {
 // polled returns the files of a poll.
 func polled(pid int, address, count uint64) (fds []int) {
 	for p := range slices.Chunk(memory(pid, address, 8*min(count, mostWaiting)), 8) { // struct pollfd
-		fds = append(fds, int(int32(binary.NativeEndian.Uint32(p))))
+		if fd := int(int32(binary.NativeEndian.Uint32(p))); fd >= 0 { // poll leaves the others out
+			fds = append(fds, fd)
+		}
 	}
 	return fds
 }

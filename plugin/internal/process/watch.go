@@ -118,7 +118,7 @@ func (t *Table) poll(all []*watch) time.Duration {
 		if stopped {
 			roots[w.group] = t.roots(w.group)[w.group]
 		}
-		looks += w.poll(used[w], below(roots[w.group]), stopped)
+		looks += w.poll(used[w], withZombies(roots[w.group]), stopped)
 	}
 	return min(max(pollLeast, time.Duration(looks)*pollEach), pollMost)
 }

@@ -1,0 +1,150 @@
+package confine
+
+import (
+	"maps"
+	"slices"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// calls are the numbers of the system calls that a filter looks at.
+type calls struct {
+	architecture uint32 // the kernel's number for it
+	prlimit      uint32
+	setrlimit    uint32
+	foreign      map[string]uint32 // by which a process reaches what others of its user have, and which no file stands for
+}
+
+// machine is an architecture: its own calls, and those of 32-bit programs.
+type machine struct{ native, compat calls }
+
+// machines are those with a filter, by their name in Go.
+var machines = map[string]machine{
+	"amd64": {
+		native: calls{architecture: unix.AUDIT_ARCH_X86_64, prlimit: 302, setrlimit: 160, foreign: map[string]uint32{
+			"shmget": 29, "shmat": 30, "shmctl": 31, "semget": 64, "semop": 65, "semctl": 66, "semtimedop": 220,
+			"msgget": 68, "msgsnd": 69, "msgrcv": 70, "msgctl": 71, "mq_open": 240, "mq_unlink": 241,
+			"add_key": 248, "request_key": 249, "keyctl": 250,
+		}},
+		compat: calls{architecture: unix.AUDIT_ARCH_I386, prlimit: 340, setrlimit: 75, foreign: map[string]uint32{
+			"ipc": 117, "shmget": 395, "shmat": 397, "shmctl": 396, "semget": 393, "semctl": 394, "semtimedop_time64": 420,
+			"msgget": 399, "msgsnd": 400, "msgrcv": 401, "msgctl": 402, "mq_open": 277, "mq_unlink": 278,
+			"add_key": 286, "request_key": 287, "keyctl": 288,
+		}},
+	},
+	"arm64": {
+		native: calls{architecture: unix.AUDIT_ARCH_AARCH64, prlimit: 261, setrlimit: 164, foreign: map[string]uint32{
+			"shmget": 194, "shmat": 196, "shmctl": 195, "semget": 190, "semop": 193, "semctl": 191, "semtimedop": 192,
+			"msgget": 186, "msgsnd": 189, "msgrcv": 188, "msgctl": 187, "mq_open": 180, "mq_unlink": 181,
+			"add_key": 217, "request_key": 218, "keyctl": 219,
+		}},
+		compat: calls{architecture: unix.AUDIT_ARCH_ARM, prlimit: 369, setrlimit: 75, foreign: map[string]uint32{
+			"ipc": 117, "shmget": 307, "shmat": 305, "shmctl": 308, "semget": 299, "semop": 298, "semctl": 300, "semtimedop": 312,
+			"semtimedop_time64": 420, "msgget": 303, "msgsnd": 301, "msgrcv": 302, "msgctl": 304, "mq_open": 274, "mq_unlink": 275,
+			"add_key": 309, "request_key": 310, "keyctl": 311,
+		}},
+	},
+}
+
+// filter returns a program that keeps a command from changing its tag, which is
+// RLIMIT_LOCKS. If the command is confined, the program also keeps it from limiting other
+// processes, which can kill them, and from System V IPC, POSIX message queues and the kernel's
+// keys. With noNetwork it allows unix sockets only, and no 32-bit programs.
+func filter(m machine, confined, noNetwork bool) []unix.SockFilter {
+	const x32 = 0x40000000 // the first number of the calls of x32, which are those of x86-64 once more
+	native := slices.Concat(load(number), when(atLeast, x32, refuse(unix.EPERM)), m.native.rules(confined))
+	if noNetwork {
+		native = slices.Concat(
+			native,
+			onCall(unix.SYS_SOCKET, onlyUnixSockets()),
+			onCall(unix.SYS_SOCKETPAIR, onlyUnixSockets()),
+			onCall(unix.SYS_IO_URING_SETUP, refuse(unix.ENOSYS)), // it makes sockets without a system call
+		)
+	}
+	program := slices.Concat(load(architecture), when(equal, m.native.architecture, append(native, allow)))
+	if !noNetwork {
+		compat := append(m.compat.rules(confined), allow)
+		program = append(program, when(equal, m.compat.architecture, compat)...)
+	}
+	return append(program, refuse(unix.EPERM)...)
+}
+
+// rules returns the part of a program that native and 32-bit calls have in common.
+func (c calls) rules(confined bool) []unix.SockFilter {
+	ofTag := slices.Concat(load(argument(1)), when(equal, unix.RLIMIT_LOCKS, refuse(unix.EPERM)))
+	ofPrlimit := ofTag
+	if confined {
+		ofPrlimit = slices.Concat(ofTag, load(argument(0)), unless(equal, 0, refuse(unix.EPERM))) // 0 is the process itself
+	}
+	ofSetrlimit := slices.Concat(load(argument(0)), when(equal, unix.RLIMIT_LOCKS, refuse(unix.EPERM)))
+	program := slices.Concat(onCall(c.setrlimit, ofSetrlimit), onCall(c.prlimit, whenSet(2, ofPrlimit)))
+	if confined {
+		for _, call := range slices.Sorted(maps.Values(c.foreign)) {
+			program = append(program, onCall(call, refuse(unix.ENOSYS))...)
+		}
+	}
+	return program
+}
+
+func onlyUnixSockets() []unix.SockFilter {
+	return slices.Concat(load(argument(0)), unless(equal, unix.AF_UNIX, refuse(unix.EACCES)))
+}
+
+// Offsets in the kernel's struct seccomp_data.
+const (
+	number       = 0
+	architecture = 4
+)
+
+// argument is the offset of the lower half of an argument, which is all that the kernel takes
+// of a pid, a resource and a family of sockets. The upper half follows.
+func argument(i uint32) uint32 { return 16 + 8*i }
+
+// The conditions of jumps.
+const (
+	equal   = unix.BPF_JEQ
+	atLeast = unix.BPF_JGE
+)
+
+var allow = unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}
+
+func refuse(errno unix.Errno) []unix.SockFilter {
+	return []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(errno)}}
+}
+
+// load loads a part of the call, which the next condition looks at.
+func load(offset uint32) []unix.SockFilter {
+	return []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}}
+}
+
+// when runs body if a condition holds.
+func when(condition uint16, value uint32, body []unix.SockFilter) []unix.SockFilter {
+	jump := unix.SockFilter{Code: unix.BPF_JMP | condition | unix.BPF_K, K: value, Jf: uint8(len(body))}
+	return append([]unix.SockFilter{jump}, body...)
+}
+
+// unless runs body if a condition does not hold.
+func unless(condition uint16, value uint32, body []unix.SockFilter) []unix.SockFilter {
+	jump := unix.SockFilter{Code: unix.BPF_JMP | condition | unix.BPF_K, K: value, Jt: uint8(len(body))}
+	return append([]unix.SockFilter{jump}, body...)
+}
+
+// onCall runs body for one system call.
+func onCall(call uint32, body []unix.SockFilter) []unix.SockFilter {
+	return slices.Concat(load(number), when(equal, call, body))
+}
+
+// whenSet runs body if a pointer is not nil.
+func whenSet(i uint32, body []unix.SockFilter) []unix.SockFilter {
+	unlessUpperIsNil := slices.Concat(load(argument(i)+4), unless(equal, 0, body))
+	// If the lower half is not 0, body comes at once.
+	skip := unix.SockFilter{Code: unix.BPF_JMP | equal | unix.BPF_K, K: 0, Jf: uint8(len(unlessUpperIsNil) - len(body))}
+	return slices.Concat(load(argument(i)), []unix.SockFilter{skip}, unlessUpperIsNil)
+}
+
+// install makes the kernel run a program at each system call of this thread.
+func install(program []unix.SockFilter) error {
+	p := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	return failure(unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&p))))
+}

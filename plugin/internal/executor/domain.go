@@ -1,0 +1,199 @@
+package executor
+
+import (
+	"crypto/rand"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"bashplugin/plugin/internal/confine"
+	"bashplugin/plugin/internal/process"
+)
+
+// maxDomains is how many domains wait for further commands: that of the session's Confine and
+// those of some requests. Each has a thread and a folder.
+const maxDomains = 8
+
+// domains are a session's domains. Commands that may touch the same share one, so that they
+// can signal each other, as commands that are not confined can. It is safe for concurrent use.
+type domains struct {
+	path    string   // of the folder
+	folder  *os.Root // holds the folders of the domains; nil: it cannot be used
+	missing error    // why it cannot be used
+
+	mu    sync.Mutex // guards the fields below and the users of every domain
+	kept  []*domain  // those that further commands may join, the latest used last
+	ended []*domain  // those without a user, which must be closed
+}
+
+// domain is a thread that forks confined commands, and the folder of their TMPDIRs.
+type domain struct {
+	key    string // what is allowed in it; "": it belongs to one command
+	users  int    // its commands, and 1 while it is kept
+	thread *process.Thread
+	name   string   // of the folder
+	folder *os.Root // nil: its commands need no TMPDIR
+}
+
+// openDomains prepares for domains with their folders below a path.
+func openDomains(path string) *domains {
+	d := new(domains)
+	d.path, d.missing = filepath.EvalSymlinks(path) // a rule for a path with a link would allow nothing
+	if d.missing == nil {
+		d.folder, d.missing = os.OpenRoot(d.path)
+	}
+	return d
+}
+
+// join returns the domain of a command, which must leave it, and the command's TMPDIR, "" if it
+// needs none. A command with a terminal has a domain of its own: no other command may open its
+// terminal.
+func (d *domains) join(plan confine.Plan, bash, terminal string) (joined *domain, temp string, err error) {
+	key := ""
+	if terminal == "" {
+		key = plan.Key(bash)
+	}
+	d.mu.Lock()
+	defer d.closeEnded()
+	defer d.mu.Unlock()
+	if known := d.findLocked(key); known != nil {
+		temp, err = d.newTemp(known)
+		if err == nil {
+			known.users++
+			return known, temp, nil
+		}
+		d.dropLocked(known) // somebody has removed its folder
+	}
+	joined, err = d.open(plan, bash, terminal)
+	if err == nil {
+		temp, err = d.newTemp(joined)
+	}
+	if err != nil {
+		return nil, "", confine.Failed("cannot confine the command: %v", err)
+	}
+	joined.users = 1
+	if terminal == "" {
+		joined.key = key
+		d.keepLocked(joined)
+	}
+	return joined, temp, nil
+}
+
+// leave ends a command's use of a domain. None of its processes may live.
+func (d *domains) leave(joined *domain, temp string) {
+	if temp != "" {
+		_ = process.RemoveAll(joined.folder, filepath.Base(temp))
+	}
+	d.mu.Lock()
+	defer d.closeEnded()
+	defer d.mu.Unlock()
+	d.releaseLocked(joined)
+}
+
+// close ends the domains, whose commands have ended.
+func (d *domains) close() {
+	d.mu.Lock()
+	for len(d.kept) > 0 {
+		d.dropLocked(d.kept[0])
+	}
+	d.mu.Unlock()
+	d.closeEnded()
+	if d.folder != nil {
+		d.folder.Close()
+	}
+}
+
+// findLocked returns a kept domain, nil if there is none.
+func (d *domains) findLocked(key string) *domain {
+	at := slices.IndexFunc(d.kept, func(kept *domain) bool { return kept.key == key })
+	if at < 0 {
+		return nil
+	}
+	found := d.kept[at]
+	d.kept = append(slices.Delete(d.kept, at, at+1), found)
+	return found
+}
+
+// keepLocked keeps a domain for further commands.
+func (d *domains) keepLocked(joined *domain) {
+	joined.users++
+	d.kept = append(d.kept, joined)
+	if len(d.kept) > maxDomains {
+		d.dropLocked(d.kept[0])
+	}
+}
+
+// dropLocked undoes keepLocked.
+func (d *domains) dropLocked(kept *domain) {
+	d.kept = slices.DeleteFunc(d.kept, func(k *domain) bool { return k == kept })
+	d.releaseLocked(kept)
+}
+
+func (d *domains) releaseLocked(used *domain) {
+	used.users--
+	if used.users == 0 {
+		d.ended = append(d.ended, used)
+	}
+}
+
+// open makes a domain.
+func (d *domains) open(plan confine.Plan, bash, terminal string) (*domain, error) {
+	opened := new(domain)
+	path := ""
+	if plan.NeedsTemp() {
+		var err error
+		opened.name = "tmp-" + rand.Text()
+		opened.folder, err = d.newFolder(opened.name)
+		if err != nil {
+			return nil, err
+		}
+		path = filepath.Join(d.path, opened.name)
+	}
+	var err error
+	opened.thread, err = process.NewThread(func() error { return plan.Restrict(bash, path, terminal) })
+	if err != nil {
+		d.removeFolder(opened)
+		return nil, err
+	}
+	return opened, nil
+}
+
+func (d *domains) newFolder(name string) (*os.Root, error) {
+	if d.folder == nil {
+		return nil, d.missing
+	}
+	if err := d.folder.Mkdir(name, 0o700); err != nil {
+		return nil, err
+	}
+	return d.folder.OpenRoot(name)
+}
+
+// newTemp makes a TMPDIR for a command.
+func (d *domains) newTemp(joined *domain) (path string, err error) {
+	if joined.folder == nil {
+		return "", nil
+	}
+	name := rand.Text() // the other commands of the domain may write there, and must not guess it
+	return filepath.Join(d.path, joined.name, name), joined.folder.Mkdir(name, 0o700)
+}
+
+// closeEnded closes the domains without a user. Others may join domains meanwhile: to remove
+// a folder can take long.
+func (d *domains) closeEnded() {
+	d.mu.Lock()
+	ended := d.ended
+	d.ended = nil
+	d.mu.Unlock()
+	for _, e := range ended {
+		e.thread.Close()
+		d.removeFolder(e)
+	}
+}
+
+func (d *domains) removeFolder(of *domain) {
+	if of.folder != nil {
+		of.folder.Close()
+		_ = process.RemoveAll(d.folder, of.name)
+	}
+}
