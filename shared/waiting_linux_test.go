@@ -56,16 +56,21 @@ func testWaiting(t *testing.T, y *yard) {
 		"a child, open stdin":  {"sleep 1000 | cat; true", shared.StdinPipe, "child"},
 		"flock":                {"flock lock true", shared.StdinNone, "lock " + lock},
 		"fcntl":                {`/usr/bin/python3 -c "` + hold + `"`, shared.StdinNone, "lock " + lock + "2"},
+		"a relay with a child": {"script -qc 'sleep 1000' /dev/null", shared.StdinPipe, "child"},
+		"and a terminal":       {"script -qc 'sleep 1000' /dev/null; true", shared.StdinTTY, "child"},
 		"/dev/tcp":             {"read -r line </dev/tcp/" + host + "/" + port, shared.StdinNone, "network " + host + ":" + port},
 		"python3 with timeout": {`/usr/bin/python3 -c "import socket; socket.create_connection(('` + host + `', ` + port + `), 1000).recv(1)"`, shared.StdinNone, "network " + host + ":" + port},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			program, _, _ := strings.Cut(c.command, " ")
-			if _, err := exec.LookPath(program); err != nil && (program == "less" || program[0] == '/') {
+			if _, err := exec.LookPath(program); err != nil && (program == "less" || program == "script" || program[0] == '/') {
 				t.Skip(program, "is not installed")
 			}
 			for _, confined := range []*shared.Confine{nil, {ReadOnly: true, Writable: []string{dir}, BestEffort: true}} {
+				if program == "script" && confined != nil {
+					continue // it cannot make a terminal
+				}
 				req := shared.ExecuteRequest{Command: c.command, Stdin: c.stdin, Mode: shared.ModeBackground, Confine: confined}
 				pid := execute(t, bash, req).PID
 				var r *shared.Result
@@ -82,6 +87,8 @@ func testWaiting(t *testing.T, y *yard) {
 	for name, command := range map[string]string{
 		"a busy loop": "echo up; while :; do :; done", "sleep": "echo up; exec sleep 1000", "a fifo": "mkfifo fifo; echo up; read -r line <fifo",
 		"a server": `exec /usr/bin/python3 -u -c "import socket; s=socket.create_server(('127.0.0.1', 0)); print('up'); s.accept()"`,
+		"a relay":  `exec /usr/bin/python3 -u -c "import select, socket; a, b = socket.socketpair(); print('up'); select.select([0, a], [], [])"`,
+		"stopped":  "echo up; kill -STOP $$; read -r line",
 		"many":     "for i in {1..70}; do sleep 1000 & done; echo up; wait",
 	} {
 		t.Run(name, func(t *testing.T) {

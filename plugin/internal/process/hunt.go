@@ -9,6 +9,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"bashplugin/plugin/internal/folder"
 )
 
 // huntPatience bounds the hunt if processes hang in the kernel or go on forking.
@@ -41,7 +43,7 @@ func RunGuardian(keep func(logs string, plugin int, crash []byte), sweep func(lo
 		keep(o.Logs, o.Plugin, crash)
 	}
 	for _, path := range o.Remove {
-		_ = RemovePath(path)
+		_ = folder.RemovePath(path)
 	}
 	if o.Sweep {
 		sweep(o.Logs)

@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+
+	"bashplugin/plugin/internal/folder"
 )
 
 // folderPrefix begins the name of a socket's folder; the process's pid follows.
@@ -51,7 +53,7 @@ func sweepFolders() {
 				continue // not such a folder, or its plugin may live
 			}
 			if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > time.Minute {
-				_ = os.RemoveAll(filepath.Join(dir, entry.Name())) // fails if another user owns it
+				_ = folder.RemovePath(filepath.Join(dir, entry.Name())) // fails if another user owns it
 			}
 		}
 	}

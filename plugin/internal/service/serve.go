@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bashplugin/plugin/internal/executor"
+	"bashplugin/plugin/internal/folder"
 	"bashplugin/plugin/internal/output"
 	"bashplugin/plugin/internal/process"
 	"bashplugin/shared"
@@ -159,6 +160,6 @@ func (s *service) end() error {
 	case <-s.hostGone:
 	case <-time.After(100 * time.Millisecond):
 	}
-	_ = os.RemoveAll(s.folder)
+	_ = folder.RemovePath(s.folder)
 	return err
 }

@@ -1,0 +1,96 @@
+// Package folder removes folders that a command has filled: with trees that are too deep for
+// paths and for a descriptor at each level, with folders that their owner may not change any
+// more, and with links that lead elsewhere.
+package folder
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// RemovePath removes a file, or a folder with all that is in it.
+func RemovePath(path string) error {
+	parent, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	return Remove(parent, filepath.Base(path))
+}
+
+// Remove is RemovePath for a name in a folder. It lists each folder once: what is added
+// meanwhile may stay, and is an error.
+func Remove(parent *os.Root, name string) error {
+	err := parent.Remove(name)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	_ = parent.Chmod(name, 0o700)
+	top, err := parent.OpenRoot(name)
+	if err != nil {
+		return err
+	}
+	r := removal{top: top}
+	r.empty(".")
+	for len(r.moved) > 0 {
+		last := r.moved[len(r.moved)-1]
+		r.moved = r.moved[:len(r.moved)-1]
+		r.empty(last)
+		_ = top.Remove(last)
+	}
+	top.Close()
+	return parent.Remove(name)
+}
+
+// removal empties a folder. It moves the folders in it up, so that none is deep.
+type removal struct {
+	top   *os.Root
+	moved []string // folders that were moved to the top, and must be emptied
+	count int      // of the folders moved so far
+}
+
+// empty removes all files of a folder at the top, or of the top itself, and moves the folders
+// that it has.
+func (r *removal) empty(name string) {
+	dir, err := r.top.Open(name)
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	for {
+		entries, err := dir.ReadDir(1000)
+		for _, entry := range entries {
+			r.remove(filepath.Join(name, entry.Name()), entry.IsDir())
+		}
+		if err == io.EOF || len(entries) == 0 { //nolint:errorlint // ReadDir returns it as it is
+			return
+		}
+	}
+}
+
+func (r *removal) remove(path string, isDir bool) {
+	if !isDir {
+		_ = r.top.Remove(path)
+		return
+	}
+	if r.top.Remove(path) == nil { // it was empty
+		return
+	}
+	_ = r.top.Chmod(path, 0o700) // to move a folder one must be allowed to change it
+	for {
+		r.count++
+		up := "moved-" + strconv.Itoa(r.count)
+		_, err := r.top.Lstat(up)
+		if err == nil {
+			continue // a command has made it
+		}
+		if r.top.Rename(path, up) == nil {
+			r.moved = append(r.moved, up)
+		}
+		return
+	}
+}
