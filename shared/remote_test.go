@@ -245,12 +245,14 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 	writeFile(t, p.certs+"/plugin.pem", "nonsense")
 	p.signal(t, syscall.SIGHUP)
 	eventually(t, "the complaint", func() bool { return strings.Contains(p.said(), "error=\"cannot use the certificate") })
+	assert.Regexp(t, `(?m) \[ERROR\] .*: cannot read the certificates again, those from before stay in use: error="cannot use`, p.said())
+	assert.NotContains(t, p.said(), "has read the certificates again")
 	p.connect(t)
 	for _, name := range []string{"plugin.pem", "plugin-key.pem", "ca.pem"} {
 		writeFile(t, p.certs+"/"+name, readFile(t, other+"/"+name))
 	}
 	p.signal(t, syscall.SIGHUP)
-	eventually(t, "the new ones", func() bool { return strings.Contains(p.said(), "has read the certificates again: error=<nil>") })
+	eventually(t, "the new ones", func() bool { return strings.Contains(p.said(), "[INFO]  bash-plugin: has read the certificates again\n") })
 	cfg := p.config(t) // the host's certificate is of the old CA
 	assert.ErrorContains(t, connectError(t, t.Context(), cfg), "unknown certificate authority")
 	cert, err := tls.LoadX509KeyPair(other+"/host.pem", other+"/host-key.pem")
