@@ -282,6 +282,38 @@ func TestCertsAreMadeOnce(t *testing.T) {
 	assert.Equal(t, []string{"plugin.test", "localhost"}, cert.DNSNames)
 }
 
+// What begins with "-" is a flag: no folder of keys is made by mistake.
+func TestCertsExplainsItself(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	certs := func(args ...string) (stdout, stderr string, err error) {
+		cmd := exec.Command(pluginPath, append([]string{"certs"}, args...)...)
+		cmd.Dir = dir
+		out, says := new(strings.Builder), new(strings.Builder)
+		cmd.Stdout, cmd.Stderr = out, says
+		err = cmd.Run()
+		return out.String(), says.String(), err
+	}
+	for _, args := range [][]string{{"-help"}, {"-h"}, {"--help"}, {"certs", "-help"}} {
+		stdout, stderr, err := certs(args...)
+		require.NoError(t, err, args)
+		assert.True(t, strings.HasPrefix(stdout, "usage: bash-plugin certs DIR ["), stdout)
+		assert.Empty(t, stderr)
+	}
+	for _, args := range [][]string{{"-x"}, {"--"}, {"-"}, {"certs", "-x"}, {"-listen", "127.0.0.1:0"}} {
+		stdout, stderr, err := certs(args...)
+		require.Error(t, err, args)
+		assert.Empty(t, stdout)
+		assert.Contains(t, stderr, "a folder of that name is ./-", args)
+	}
+	made, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Empty(t, made)
+	_, stderr, err := certs("./-x")
+	require.NoError(t, err, stderr)
+	assert.FileExists(t, dir+"/-x/plugin.pem")
+}
+
 func TestServingNeedsCertificates(t *testing.T) {
 	t.Parallel()
 	dir := certsDir(t)
