@@ -1,0 +1,106 @@
+package shared_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
+)
+
+// startFails starts a plugin that serves by itself, which must end with an error at once,
+// and returns what it says.
+func startFails(t *testing.T, flags ...string) string {
+	t.Helper()
+	certs := certsDir(t)
+	ctx, cancel := context.WithTimeout(t.Context(), hang)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, pluginPath, append(flags, "-tls-cert", certs+"/plugin.pem", "-tls-key", certs+"/plugin-key.pem", "-tls-client-ca", certs+"/ca.pem")...)
+	said, err := cmd.CombinedOutput()
+	require.NoError(t, ctx.Err(), "it has started: %s", said)
+	require.Error(t, err, "%s", said)
+	return string(said)
+}
+
+// Whoever starts the plugin by hand learns at the start that it cannot keep what the flags say.
+func TestFlagsThatCannotBeKept(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, c := range map[string]struct {
+		flags []string
+		says  string
+	}{
+		"writable":  {[]string{"-confine", `{"ReadOnly":true,"Writable":["/does/not/exist"]}`}, `-confine: Confine.Writable: cannot use "/does/not/exist": name a directory or a file that exists`},
+		"readable":  {[]string{"-confine", `{"Private":true,"Readable":["/usr","/does/not/exist"]}`}, `-confine: Confine.Readable: cannot use "/does/not/exist"`},
+		"relative":  {[]string{"-confine", `{"ReadOnly":true,"Writable":["nope"]}`, "-dir", dir}, `cannot use "` + dir + `/nope"`},
+		"empty":     {[]string{"-confine", `{"ReadOnly":true,"Writable":[""]}`}, "Confine.Writable has an empty path"},
+		"no fields": {[]string{"-confine", `{"ReadOnly":true} {"NoNetwork":true}`}, "for flag -confine: there is more after the JSON"},
+		"no limits": {[]string{"-resources", `{"CPU":1}]`}, "for flag -resources: there is more after the JSON"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Contains(t, startFails(t, append(c.flags, "-listen", "127.0.0.1:0")...), c.says)
+			assert.Contains(t, startFails(t, append(c.flags, "-debug")...), c.says)
+		})
+	}
+}
+
+// The paths of -confine are what an operator means: relative ones begin at -dir, and
+// links lead where they lead at the start.
+func TestServingWithAConfine(t *testing.T) {
+	t.Parallel()
+	needsConfine(t)
+	y := newYard(t, os.Getuid())
+	require.NoError(t, os.Symlink("empty", filepath.Join(y.inside, "link")))
+	for name, c := range map[string]struct {
+		flags, wrap []string
+		path        string
+	}{
+		"at -dir":                   {[]string{"-dir", y.inside}, nil, "empty"},
+		"at -dir, by a link":        {[]string{"-dir", y.inside}, nil, "link"},
+		"in the working directory":  {nil, []string{"env", "-C", y.inside}, "./empty"},
+		"at a -dir which begins so": {[]string{"-dir", "inside"}, []string{"env", "-C", y.root}, "link"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			confine := `{"ReadOnly": true, "Writable": ["` + c.path + `"]}`
+			bash := serveRemote(t, append(c.flags, "-confine", confine), c.wrap...).connect(t)
+			r := run(t, bash, "echo x >empty/new && rm empty/new && echo kept; echo x >new")
+			says(t, r, "kept\n")
+			says(t, r, "new: Permission denied")
+			assert.Equal(t, "it may write below "+y.inside+"/empty, $TMPDIR", r.Confined)
+		})
+	}
+}
+
+// A path that vanishes once Launch has resolved it allows nothing, and takes nothing else away.
+func TestAPathThatVanishesBeforeThePluginStarts(t *testing.T) {
+	t.Parallel()
+	needsConfine(t)
+	for name, replace := range map[string]string{"gone": "true", "a link to outside": "ln -s $OUT $IN/empty"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			y := newYard(t, os.Getuid())
+			before := y.look(t)
+			script := filepath.Join(y.root, "plugin")
+			require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\nrmdir $IN/empty || exit\n"+replace+`; exec `+pluginPath+` "$@"`), 0o700))
+			require.NoError(t, os.Mkdir(filepath.Join(y.inside, "stays"), 0o700))
+			bash := launchWith(t, shared.LaunchConfig{
+				Path:    script,
+				Dir:     y.inside,
+				Env:     []string{"OUT=" + y.outside, "IN=" + y.inside},
+				Confine: &shared.Confine{ReadOnly: true, Writable: []string{"empty", "stays"}},
+			})
+			r := run(t, bash, "echo x >stays/new && echo kept; echo x >new; echo x >$OUT/new; echo x >$OUT/file; echo x >empty/new; mkdir empty; ls")
+			assert.Equal(t, 4, strings.Count(r.Stderr.Content, "Permission denied"), r.Stderr.Content)
+			says(t, r, "kept\n")
+			assert.Equal(t, before, y.look(t))
+			assert.NoFileExists(t, filepath.Join(y.inside, "new"))
+		})
+	}
+}
