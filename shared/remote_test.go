@@ -252,7 +252,9 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 		writeFile(t, p.certs+"/"+name, readFile(t, other+"/"+name))
 	}
 	p.signal(t, syscall.SIGHUP)
-	eventually(t, "the new ones", func() bool { return strings.Contains(p.said(), "[INFO]  bash-plugin: has read the certificates again\n") })
+	eventually(t, "the new ones", func() bool {
+		return strings.Contains(p.said(), "[INFO]  bash-plugin: has read the certificates again\n")
+	})
 	cfg := p.config(t) // the host's certificate is of the old CA
 	assert.ErrorContains(t, connectError(t, t.Context(), cfg), "unknown certificate authority")
 	cert, err := tls.LoadX509KeyPair(other+"/host.pem", other+"/host-key.pem")

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -41,6 +42,10 @@ func TestFlagsThatCannotBeKept(t *testing.T) {
 		"relative":  {[]string{"-confine", `{"ReadOnly":true,"Writable":["nope"]}`, "-dir", dir}, `cannot use "` + dir + `/nope"`},
 		"empty":     {[]string{"-confine", `{"ReadOnly":true,"Writable":[""]}`}, "Confine.Writable has an empty path"},
 		"no fields": {[]string{"-confine", `{"ReadOnly":true} {"NoNetwork":true}`}, "for flag -confine: there is more after the JSON"},
+		"no size":   {[]string{"-resources", `{"Memory":"2GB"}`}, `for flag -resources: "2GB" is no size: use a positive number of bytes, or of KiB, MiB, GiB or TiB, as in 512MiB`},
+		"no time":   {[]string{"-resources", `{"CPU":"10"}`}, `for flag -resources: "10" is no duration: use a positive number of nanoseconds, or text as in 10s`},
+		"no limit":  {[]string{"-resources", `{"Memroy":"2GiB"}`}, `for flag -resources: json: unknown field "Memroy"`},
+		"negative":  {[]string{"-resources", `{"Memory":-1}`}, `for flag -resources: Resources.Memory is -1 bytes: use 0`},
 		"no limits": {[]string{"-resources", `{"CPU":1}]`}, "for flag -resources: there is more after the JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,6 +81,26 @@ func TestServingWithAConfine(t *testing.T) {
 			assert.Equal(t, "it may write below "+y.inside+"/empty, $TMPDIR", r.Confined)
 		})
 	}
+}
+
+// -resources may be written by hand: the limits are those of every session.
+func TestServingWithResources(t *testing.T) {
+	t.Parallel()
+	bash := serveRemote(t, []string{"-resources", `{"Memory": "1.5GiB", "CPU": "200ms", "Disk": "1GiB"}`}).connect(t)
+	for _, c := range []struct {
+		asks shared.Resources
+		says string
+	}{
+		{shared.Resources{Memory: 3<<29 + 1}, "use 0 for the session's, or at most 1.5 GiB, as the session allows"},
+		{shared.Resources{CPU: time.Second}, "at most 200ms,"},
+		{shared.Resources{Disk: 1<<30 + 1}, "at most 1 GiB,"},
+	} {
+		_, err := bash.Execute(t.Context(), shared.ExecuteRequest{Command: "true", Resources: c.asks})
+		require.ErrorContains(t, requireCode(t, err, shared.ErrInvalid), c.says)
+	}
+	r := run(t, bash, "while :; do :; done")
+	assert.Equal(t, shared.CauseCPU, r.Cause)
+	assert.Contains(t, r.Exceeded, "200ms allowed")
 }
 
 // A path that vanishes once Launch has resolved it allows nothing, and takes nothing else away.
