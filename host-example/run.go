@@ -48,11 +48,15 @@ type oneRun struct {
 
 func (o *oneRun) parse(args []string) (*launchFlags, error) {
 	set, launch := newFlagSet("run")
-	set.BoolVar(&o.asJSON, "json", false, `print the whole Result as JSON, when the command has ended, instead of the output; or {"error": {"code", "message"}}`)
-	set.StringVar((*string)(&o.req.Mode), "mode", string(shared.ModeDetach), "what happens at the timeout: "+list(shared.Modes()))
-	set.DurationVar(&o.req.Timeout, "timeout", 0, fmt.Sprintf("how long to wait until -mode applies (default no limit; with -mode terminate or auto %v)", shared.DefaultTimeout))
+	set.BoolVar(&o.asJSON, "json", false, "print the whole Result as JSON, when the command has ended, "+
+		`instead of the output; or {"error": {"code", "message"}}`)
+	set.StringVar((*string)(&o.req.Mode), "mode", string(shared.ModeDetach),
+		"what happens at the timeout: "+list(shared.Modes()))
+	set.DurationVar(&o.req.Timeout, "timeout", 0, fmt.Sprintf(
+		"how long to wait until -mode applies (default no limit; with -mode terminate or auto %v)", shared.DefaultTimeout))
 	set.BoolVar(&o.input, "i", false, "pass stdin on to the command; not with -mode auto")
-	set.BoolVar(&o.req.Merge, "merge", false, "merge stderr into stdout (without -json, this is the default if both are the same file)")
+	set.BoolVar(&o.req.Merge, "merge", false,
+		"merge stderr into stdout (without -json, this is the default if both are the same file)")
 	if err := parse(set, args); err != nil {
 		return nil, err
 	}
@@ -155,7 +159,8 @@ func (o *oneRun) report(err error, code shared.Code) {
 // sayEnd says why the command was killed, and what it left running.
 func sayEnd(r *shared.Result) {
 	for _, p := range r.Leftover {
-		fmt.Fprintf(os.Stderr, "[left running by the command, and ended with this program: %d %s]\n", p.PID, oneLine(p.Command))
+		fmt.Fprintf(os.Stderr, "[left running by the command, and ended with this program: %d %s]\n",
+			p.PID, oneLine(p.Command))
 	}
 	if r.Exceeded != "" {
 		fmt.Fprintf(os.Stderr, "[killed: %s]\n", r.Exceeded)

@@ -24,6 +24,11 @@ type jsonError struct {
 // can read it.
 func TestRunTellsItsErrorsFromTheCommands(t *testing.T) {
 	t.Parallel()
+	const (
+		start   = shared.CodeStart
+		invalid = shared.CodeInvalid
+	)
+	elsewhere := "-connect=127.0.0.1:1"
 	for name, c := range map[string]struct {
 		args    []string
 		env     string
@@ -31,23 +36,23 @@ func TestRunTellsItsErrorsFromTheCommands(t *testing.T) {
 		code    shared.Code // "": the object is not printed
 		message string      // begins so
 	}{
-		"no plugin":         {[]string{"-plugin", "/nowhere/plugin", "true"}, "", toolError, shared.CodeStart, "-plugin: there is no plugin at /nowhere/plugin"},
-		"no bash":           {[]string{"true"}, "PATH=/nowhere", toolError, shared.CodeStart, "cannot find bash in PATH (/nowhere)"},
-		"no directory":      {[]string{"-dir", "/nowhere", "true"}, "", toolError, shared.CodeInvalid, "-dir: cannot use the working directory"},
-		"no path":           {[]string{"-writable", "/nowhere", "true"}, "", toolError, shared.CodeInvalid, "-writable: Confine.Writable: cannot use"},
-		"log level":         {[]string{"true"}, "BASH_PLUGIN_LOG_LEVEL=loud", toolError, shared.CodeInvalid, "-log-level (or $BASH_PLUGIN_LOG_LEVEL) is"},
-		"no certificates":   {[]string{"-connect", "127.0.0.1:1", "true"}, "", toolError, shared.CodeInvalid, "three files are needed"},
-		"limits elsewhere":  {[]string{"-connect", "127.0.0.1:1", "-no-network", "true"}, "", toolError, shared.CodeInvalid, "with -connect, the flags of bash-plugin say"},
-		"invalid request":   {[]string{"-processes", "-1", "true"}, "", toolError, shared.CodeInvalid, "Resources.Processes is -1: use 0"},
-		"a crash":           {[]string{"kill -9 $PPID; wait"}, "", toolError, shared.CodeCrashed, "the plugin is gone: its connection ended"},
-		"no command":        {nil, "", usageError, shared.CodeInvalid, "there is no COMMAND"},
-		"a wrong mode":      {[]string{"-mode", "nonsense", "true"}, "", usageError, shared.CodeInvalid, `-mode is "nonsense": use one of detach`},
-		"a wrong flag":      {[]string{"-nonsense", "true"}, "", usageError, shared.CodeInvalid, "flag provided but not defined: -nonsense"},
+		"no plugin":         {[]string{"-plugin=/nowhere/plugin", "true"}, "", toolError, start, "-plugin: there is no"},
+		"no bash":           {[]string{"true"}, "PATH=/nowhere", toolError, start, "cannot find bash in PATH (/nowhere)"},
+		"no directory":      {[]string{"-dir=/nowhere", "true"}, "", toolError, invalid, "-dir: cannot use the"},
+		"no path":           {[]string{"-writable=/nowhere", "true"}, "", toolError, invalid, "-writable: Confine.Writable"},
+		"log level":         {[]string{"-log-level=loud", "true"}, "", toolError, invalid, "-log-level (or "},
+		"no certificates":   {[]string{elsewhere, "true"}, "", toolError, invalid, "three files are needed"},
+		"limits elsewhere":  {[]string{elsewhere, "-no-network", "true"}, "", toolError, invalid, "with -connect, the flags"},
+		"invalid request":   {[]string{"-processes=-1", "true"}, "", toolError, invalid, "Resources.Processes is -1: use 0"},
+		"a crash":           {[]string{"kill -9 $PPID; wait"}, "", toolError, shared.CodeCrashed, "the plugin is gone"},
+		"no command":        {nil, "", usageError, invalid, "there is no COMMAND"},
+		"a wrong mode":      {[]string{"-mode=nonsense", "true"}, "", usageError, invalid, `-mode is "nonsense": use one`},
+		"a wrong flag":      {[]string{"-nonsense", "true"}, "", usageError, invalid, "flag provided but not defined"},
 		"a failure":         {[]string{"exit 1"}, "", 1, "", ""},
 		"its own 125":       {[]string{"exit 125"}, "", 125, "", ""},
 		"there is no such":  {[]string{"no-such-program"}, "", 127, "", ""},
 		"help is no error":  {[]string{"-help"}, "", 0, "", ""},
-		"killed by a limit": {[]string{"-mode", "terminate", "-timeout", "1ms", endless}, "", 143, "", ""},
+		"killed by a limit": {[]string{"-mode=terminate", "-timeout=1ms", endless}, "", 143, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -69,7 +69,8 @@ func TestRunWithInputAtTheTimeout(t *testing.T) {
 			r := goesOn(t, g, append(flags, "read -r line; echo $line; "+g.wait()+"; cat; exit 4")...)
 			assert.Equal(t, "one\ntwo\n", r.stdout)
 			assert.Equal(t, 4, r.code)
-			assert.Regexp(t, `(?s)^\[still running after \d.*, as job \d+; its output goes on here\]\n\[follow: .* elsewhere\]\n$`, r.stderr)
+			notice := `(?s)^\[still running after \d.*, as job \d+; its output goes on here\]\n\[follow: .* elsewhere\]\n$`
+			assert.Regexp(t, notice, r.stderr)
 		})
 	}
 	t.Run("the Result comes at the end", func(t *testing.T) {
@@ -113,7 +114,9 @@ func TestTheTimeoutOfACommandWithInput(t *testing.T) {
 		var o oneRun
 		_, err := o.parse(append(strings.Fields(args), "-i", "cat"))
 		require.NoError(t, err)
-		assert.Equal(t, shared.ExecuteRequest{Command: "cat", Mode: shared.ModeBackground, Stdin: shared.StdinPipe, Timeout: want.timeout}, o.req, args)
+		job := shared.ExecuteRequest{Command: "cat", Mode: shared.ModeBackground, Stdin: shared.StdinPipe}
+		job.Timeout = want.timeout
+		assert.Equal(t, job, o.req, args)
 		assert.Equal(t, want.patience, o.patience, args)
 	}
 }

@@ -14,13 +14,14 @@ import (
 func TestResourcesInJSON(t *testing.T) {
 	t.Parallel()
 	before := shared.Resources{Memory: 1, CPU: 2, Processes: 3, Disk: 4}
+	whole := shared.Resources{Memory: 2 << 30, CPU: 10 * time.Second, Processes: 200, Disk: 512 << 20}
 	for text, want := range map[string]shared.Resources{
-		`{"Memory": "2GiB", "CPU": "10s", "Processes": 200, "Disk": "512MiB"}`:            {Memory: 2 << 30, CPU: 10 * time.Second, Processes: 200, Disk: 512 << 20},
-		`{"Memory": 2147483648, "CPU": 10000000000, "Processes": 200, "Disk": 536870912}`: {Memory: 2 << 30, CPU: 10 * time.Second, Processes: 200, Disk: 512 << 20},
-		`{"memory": "1.5GiB", "cpu": "1h30m"}`:                                            {Memory: 3 << 29, CPU: 90 * time.Minute, Processes: 3, Disk: 4},
-		`{"Memory": "4096", "Disk": "3T"}`:                                                {Memory: 4096, CPU: 2, Processes: 3, Disk: 3 << 40},
-		`{"Memory": "8191TiB", "Disk": "9007199254740991"}`:                               {Memory: 8191 << 40, CPU: 2, Processes: 3, Disk: 1<<53 - 1},
-		`{"Memory": "0.1KiB", "Disk": 9223372036854775807}`:                               {Memory: 102, CPU: 2, Processes: 3, Disk: 1<<63 - 1},
+		`{"Memory": "2GiB", "CPU": "10s", "Processes": 200, "Disk": "512MiB"}`:            whole,
+		`{"Memory": 2147483648, "CPU": 10000000000, "Processes": 200, "Disk": 536870912}`: whole,
+		`{"memory": "1.5GiB", "cpu": "1h30m"}`:                                            {3 << 29, 90 * time.Minute, 3, 4},
+		`{"Memory": "4096", "Disk": "3T"}`:                                                {4096, 2, 3, 3 << 40},
+		`{"Memory": "8191TiB", "Disk": "9007199254740991"}`:                               {8191 << 40, 2, 3, 1<<53 - 1},
+		`{"Memory": "0.1KiB", "Disk": 9223372036854775807}`:                               {102, 2, 3, 1<<63 - 1},
 		`{"Memory": 0, "CPU": 0, "Processes": 0, "Disk": 0}`:                              {},
 		`{"Memory": null, "CPU": null}`:                                                   before,
 		`{}`:                                                                              before,
@@ -38,16 +39,23 @@ func TestResourcesInJSON(t *testing.T) {
 func TestResourcesInJSONThatMeanNothing(t *testing.T) {
 	t.Parallel()
 	const (
-		noSize     = ` is no size: use a positive number of bytes, or of KiB, MiB, GiB or TiB, as in 512MiB or 1.5GiB, below 8192TiB`
+		noSize = ` is no size: use a positive number of bytes, or of KiB, MiB, GiB or TiB, ` +
+			`as in 512MiB or 1.5GiB, below 8192TiB`
 		noDuration = ` is no duration: use a positive number of nanoseconds, or text as in 10s or 1h30m`
 	)
 	sizes := []string{
-		`""`, `"0"`, `"-1"`, `"-2GiB"`, `"+1"`, `"GiB"`, `"1 GiB"`, `" 1GiB"`, `"1GiB "`, `"5X"`, `"1MM"`, `"1kib"`, `"1GB"`, `"1B"`,
-		`"0.5"`, `"1.5"`, `"0.0001KiB"`, `".5GiB"`, `"1.GiB"`, `"1,5GiB"`, `"1e3"`, `"1e3K"`, `"0x10"`, `"0x10K"`, `"1_000"`, `"Inf"`, `"NaN"`, `"infT"`,
-		`"8192TiB"`, `"9007199254740992"`, `"9007199254740993"`, `"9223372036854775807"`, `"9223372036854775808"`, `"9999999999G"`, `"99999999999999999999T"`,
+		`""`, `"0"`, `"-1"`, `"-2GiB"`, `"+1"`, `"GiB"`, `"1 GiB"`, `" 1GiB"`, `"1GiB "`,
+		`"5X"`, `"1MM"`, `"1kib"`, `"1GB"`, `"1B"`,
+		`"0.5"`, `"1.5"`, `"0.0001KiB"`, `".5GiB"`, `"1.GiB"`, `"1,5GiB"`,
+		`"1e3"`, `"1e3K"`, `"0x10"`, `"0x10K"`, `"1_000"`, `"Inf"`, `"NaN"`, `"infT"`,
+		`"8192TiB"`, `"9007199254740992"`, `"9007199254740993"`, `"9223372036854775807"`,
+		`"9223372036854775808"`, `"9999999999G"`, `"99999999999999999999T"`,
 		`1.5`, `1e3`, `9223372036854775808`, `true`, `[]`, `{}`,
 	}
-	durations := []string{`""`, `"0"`, `"0s"`, `"-10s"`, `"0.1ns"`, `"10"`, `"10 s"`, `"s"`, `"1d"`, `"9999999h"`, `1.5`, `9223372036854775808`, `true`, `["10s"]`}
+	durations := []string{
+		`""`, `"0"`, `"0s"`, `"-10s"`, `"0.1ns"`, `"10"`, `"10 s"`, `"s"`, `"1d"`, `"9999999h"`,
+		`1.5`, `9223372036854775808`, `true`, `["10s"]`,
+	}
 	for name, c := range map[string]struct {
 		values []string
 		says   string

@@ -37,7 +37,8 @@ type sizeJSON int64
 // UnmarshalJSON implements json.Unmarshaler.
 func (s *sizeJSON) UnmarshalJSON(text []byte) error {
 	if unmarshalLimit(text, (*int64)(s), parseSize) != nil {
-		return fmt.Errorf("%s is no size: use a positive number of bytes, or of KiB, MiB, GiB or TiB, as in 512MiB or 1.5GiB, below 8192TiB", text)
+		return fmt.Errorf("%s is no size: use a positive number of bytes, or of KiB, MiB, GiB or TiB, "+
+			"as in 512MiB or 1.5GiB, below 8192TiB", text)
 	}
 	return nil
 }

@@ -70,8 +70,10 @@ func flagSet(f *flags) *flag.FlagSet {
 		}
 		return nil
 	})
-	set.Func("confine", "what commands may touch: a shared.Confine in JSON; with -listen and -debug relative paths begin at -dir, a host gives resolved ones", fill(&f.confine))
-	set.Func("resources", `what each command may use: a shared.Resources in JSON, as in {"Memory": "2GiB", "CPU": "10m", "Processes": 200, "Disk": "1GiB"}`, fill(&f.resources))
+	set.Func("confine", "what commands may touch: a shared.Confine in JSON; "+
+		"with -listen and -debug relative paths begin at -dir, a host gives resolved ones", fill(&f.confine))
+	set.Func("resources", "what each command may use: a shared.Resources in JSON, "+
+		`as in {"Memory": "2GiB", "CPU": "10m", "Processes": 200, "Disk": "1GiB"}`, fill(&f.resources))
 	set.StringVar(&f.logs.Dir, "log-dir", "", "folder for the logs of long output (default "+output.DefaultLogDir()+")")
 	set.Int64Var(&f.logs.MaxBytes, "max-log-bytes", 0, fmt.Sprintf("largest log of one stream (default %d)", output.DefaultMaxLogBytes))
 	set.Int64Var(&f.logs.MaxSessionBytes, "max-session-log-bytes", 0, fmt.Sprintf("largest sum of the logs of one session (default %d)", int64(output.DefaultMaxSessionBytes)))
