@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
 )
 
 // sudoEnv makes this program root, if it is a setuid program, and one that
@@ -40,8 +43,8 @@ func TestWhatRunsAsAnotherUserIsTold(t *testing.T) {
 		code  int
 		want  string // on stderr
 	}{
-		"run":       {[]string{"run", "%s"}, "", 1, "a process could not be ended: it hangs in the kernel, or runs as another user"},
-		"run -json": {[]string{"run", "-json", "%s"}, "", 1, "a process could not be ended: it hangs in the kernel, or runs as another user"},
+		"run":       {[]string{"run", "%s"}, "", toolError, "a process could not be ended: it hangs in the kernel, or runs as another user"},
+		"run -json": {[]string{"run", "-json", "%s"}, "", toolError, "a process could not be ended: it hangs in the kernel, or runs as another user"},
 		"mcp": {[]string{"mcp"}, initialize + "\n" + `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"bash","arguments":{"command":"%s"}}}` + "\n",
 			1, "a process could not be ended: it hangs in the kernel, or runs as another user"},
 	} {
@@ -64,6 +67,11 @@ func TestWhatRunsAsAnotherUserIsTold(t *testing.T) {
 			require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 			assert.Equal(t, c.code, r.code, r.stderr)
 			assert.Contains(t, r.stderr, c.want)
+			if name == "run -json" {
+				var result shared.Result
+				require.NoError(t, json.Unmarshal([]byte(r.stdout), &result), "stdout has the Result alone")
+				assert.Equal(t, command, result.Command)
+			}
 		})
 	}
 }

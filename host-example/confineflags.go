@@ -1,11 +1,9 @@
 package main
 
 import (
-	"errors"
+	"encoding/json"
 	"flag"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"bashplugin/shared"
 )
@@ -31,26 +29,17 @@ func path(implied *bool, paths *[]string) func(string) error {
 
 // resourceFlags adds the flags that limit every command.
 func resourceFlags(set *flag.FlagSet, r *shared.Resources) {
-	set.Func("memory", "how much memory a command may have with all that it starts, as in 2GiB (default no limit)", bytesTo(&r.Memory))
+	set.Func("memory", "how much memory a command may have with all that it starts, as in 2GiB (default no limit)", sizeOf(r, "Memory"))
 	set.DurationVar(&r.CPU, "cpu", 0, "how much processor time, as in 10m (default no limit)")
 	set.IntVar(&r.Processes, "processes", 0, "how many processes at a time (default no limit)")
-	set.Func("disk", "how large a file a command may write, as in 1GiB (default no limit)", bytesTo(&r.Disk))
+	set.Func("disk", "how large a file a command may write, as in 1GiB (default no limit)", sizeOf(r, "Disk"))
 }
 
-// bytesTo returns a function that parses a number of bytes.
-func bytesTo(bytes *int64) func(string) error {
+// sizeOf returns a function that sets the limit of a name. The JSON of a Resources says how
+// sizes are written.
+func sizeOf(r *shared.Resources, limit string) func(string) error {
 	return func(text string) error {
-		number, shift := strings.TrimSuffix(text, "iB"), 0
-		for i, unit := range []string{"K", "M", "G", "T"} {
-			if rest, has := strings.CutSuffix(number, unit); has {
-				number, shift = rest, 10*(i+1)
-				break
-			}
-		}
-		n, err := strconv.ParseInt(number, 10, 64)
-		if *bytes = n << shift; err != nil || n <= 0 || *bytes>>shift != n {
-			return errors.New("use a number of bytes, or of KiB, MiB, GiB or TiB, as in 512MiB")
-		}
-		return nil
+		object, _ := json.Marshal(map[string]string{limit: text}) // cannot fail
+		return json.Unmarshal(object, r)
 	}
 }

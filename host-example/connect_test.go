@@ -58,7 +58,7 @@ func TestConnectFlags(t *testing.T) {
 		`the key "/nowhere"`:              {"run", "-tls-key", "/nowhere", "true"},
 	} {
 		r := host("", args...)
-		assert.Equal(t, 1, r.code)
+		assert.Equal(t, toolError, r.code)
 		assert.Contains(t, r.stderr, want)
 	}
 }

@@ -172,7 +172,7 @@ func TestDebuggedPluginThatIsKilledLeavesNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, d.cmd.Process.Kill())
 	gone(t, pid)
-	assert.Equal(t, 1, c.wait())
+	assert.Equal(t, toolError, c.wait())
 	assert.Eventually(t, func() bool {
 		left, _ := filepath.Glob(filepath.Join(programs, "bash-plugin-run-"+strconv.Itoa(d.where.PID)+"-*"))
 		return len(left) == 0
@@ -204,7 +204,7 @@ func TestReattachSaysWhatIsWrong(t *testing.T) {
 		cmd := program(t, "host-example", "run", "true")
 		cmd.Env = append(cmd.Env, shared.ReattachName+"="+value)
 		r := finish(t, cmd)
-		assert.Equal(t, 1, r.code)
+		assert.Equal(t, toolError, r.code)
 		assert.Contains(t, r.stderr, want)
 	}
 }

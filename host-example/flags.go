@@ -110,7 +110,7 @@ func (f *launchFlags) launch(ctx context.Context) (*shared.Client, error) {
 	}
 	level := hclog.LevelFromString(f.logLevel)
 	if level == hclog.NoLevel {
-		return nil, fmt.Errorf("-log-level (or $BASH_PLUGIN_LOG_LEVEL) is %q: use trace, debug, info, warn, error or off", f.logLevel)
+		return nil, misused("-log-level (or $BASH_PLUGIN_LOG_LEVEL) is %q: use trace, debug, info, warn, error or off", f.logLevel)
 	}
 	f.Logger = hclog.New(&hclog.LoggerOptions{Name: "host", Level: level, Output: os.Stderr})
 	if f.connect.Address != "" {
@@ -125,11 +125,17 @@ func (f *launchFlags) launch(ctx context.Context) (*shared.Client, error) {
 
 func (f *launchFlags) connectTo(ctx context.Context) (_ *shared.Client, err error) {
 	if f.Confine.Confines() || f.Resources != (shared.Resources{}) {
-		return nil, errors.New("with -connect, the flags of bash-plugin say what commands may touch and use")
+		return nil, misused("with -connect, the flags of bash-plugin say what commands may touch and use")
 	}
 	f.connect.Dir, f.connect.DropEnv, f.connect.Logger, f.connect.ConnectTimeout = f.Dir, f.DropEnv, f.Logger, f.StartTimeout
-	if f.connect.TLS, err = shared.LoadTLS(f.cert, f.key, f.ca); err != nil {
-		return nil, err
+	f.connect.TLS, err = shared.LoadTLS(f.cert, f.key, f.ca)
+	if err != nil {
+		return nil, misused("%v", err)
 	}
 	return shared.Connect(ctx, f.connect)
+}
+
+// misused is the error for flags that cannot be used.
+func misused(format string, args ...any) error {
+	return &shared.Error{Code: shared.CodeInvalid, Message: fmt.Sprintf(format, args...)}
 }

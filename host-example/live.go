@@ -36,6 +36,15 @@ func (c *liveCopy) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// failure is the error of the Write that failed, nil if none has.
+func (c *liveCopy) failure() error {
+	err := c.err.Load()
+	if err == nil {
+		return nil
+	}
+	return *err
+}
+
 // quiet is the silence after which the live copy of a job counts as complete. The
 // contract has no signal for its end.
 const quiet = 200 * time.Millisecond

@@ -26,7 +26,7 @@ type command struct {
 
 func commands() []command {
 	return []command{
-		{"run", "[flags] [--] COMMAND", "run one command and exit with its exit code; Ctrl-C ends all it started", run},
+		{"run", "[flags] [--] COMMAND", "run one command and exit with its exit code, or with 125 if this tool failed; Ctrl-C ends all it started", run},
 		{"repl", "[flags]", "a prompt: each line is a command for a fresh bash; :help lists the rest", repl},
 		{"tools", "[flags]", "print the definitions of a dialect's tools for a model API", printTools},
 		{"mcp", "[flags]", "serve a dialect's tools to an MCP client on stdin and stdout", serveMCP},
@@ -34,7 +34,12 @@ func commands() []command {
 	}
 }
 
-const usageError = 2
+// Exit codes of this program. toolError is run's if the command has no outcome, as it is
+// of env and docker; the other subcommands exit with 1 then.
+const (
+	usageError = 2
+	toolError  = 125
+)
 
 func main() {
 	os.Exit(dispatch(os.Args[1:]))
@@ -123,4 +128,12 @@ func plain(err error) string {
 		return names[e.Field] + ": " + err.Error()
 	}
 	return err.Error()
+}
+
+// errorObject is an error for programs. code is that of an error that has none.
+func errorObject(err error, code shared.Code) map[string]any {
+	if e, ok := errors.AsType[*shared.Error](err); ok {
+		code = e.Code
+	}
+	return map[string]any{"code": code, "message": plain(err)}
 }

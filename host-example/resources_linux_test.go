@@ -17,16 +17,19 @@ func TestResourceFlags(t *testing.T) {
 	set, launch := newFlagSet("run")
 	require.NoError(t, set.Parse([]string{"-memory", "2GiB", "-cpu", "10m", "-processes", "200", "-disk", "512M"}))
 	assert.Equal(t, shared.Resources{Memory: 2 << 30, CPU: 10 * time.Minute, Processes: 200, Disk: 512 << 20}, launch.Resources)
-	for text, want := range map[string]int64{"1": 1, "100KiB": 100 << 10, "3T": 3 << 40, "1TiB": 1 << 40} {
+	for text, want := range map[string]int64{"1": 1, "100KiB": 100 << 10, "3T": 3 << 40, "1TiB": 1 << 40, "1.5GiB": 3 << 29} {
 		require.NoError(t, set.Set("disk", text))
 		assert.Equal(t, want, launch.Resources.Disk)
 	}
-	for _, text := range []string{"", "0", "-1", "1.5GiB", "GiB", "1 GiB", "5X", "1MM", "1KG", "1kib", "9999999999G", "99999999999999999999"} {
+	for _, text := range []string{"", "0", "-1", "1.5", "0.5B", "1GB", "0.0001KiB", "GiB", "1 GiB", "5X", "1MM", "1KG", "1kib", "9999999999G", "99999999999999999999"} {
 		var set flag.FlagSet
 		resourceFlags(&set, new(shared.Resources))
 		assert.ErrorContains(t, set.Set("memory", text), "as in 512MiB", text)
 	}
-	r := host(t, "run", "-processes", "-1", "true")
+	r := host(t, "run", "-memory", "1GB", "true")
+	assert.Equal(t, usageError, r.code)
+	assert.Contains(t, r.stderr, `"1GB" is no size: use a positive number of bytes, or of KiB, MiB, GiB or TiB, as in 512MiB or 1.5GiB`)
+	r = host(t, "run", "-processes", "-1", "true")
 	assert.Contains(t, r.stderr, "Resources.Processes is -1: use 0")
 }
 
@@ -35,6 +38,9 @@ func TestRunSaysWhichLimitWasExceeded(t *testing.T) {
 	r := host(t, "run", "-cpu", "200ms", "while :; do :; done")
 	assert.Regexp(t, `^\[killed: it used \d+ms of processor time, 200ms allowed\]\n$`, r.stderr)
 	assert.Equal(t, 137, r.code)
+	r = host(t, "run", "-disk", "0.5MiB", "head -c 512K /dev/zero >$TMPDIR/full && echo kept; exec head -c 513K /dev/zero >$TMPDIR/more")
+	assert.Equal(t, "kept\n", r.stdout)
+	assert.Equal(t, 128+25, r.code, "SIGXFSZ")
 	r = host(t, "run", "-disk", "1MiB", "-json", "exec head -c 2M /dev/zero >$(mktemp)")
 	var result shared.Result
 	require.NoError(t, json.Unmarshal([]byte(r.stdout), &result))

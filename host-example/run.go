@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -15,98 +17,150 @@ import (
 
 // run runs one command and returns its exit code.
 func run(args []string) (int, error) {
-	set, launch := newFlagSet("run")
-	var req shared.ExecuteRequest
-	asJSON := set.Bool("json", false, "print the whole Result as JSON, when the command has ended, instead of the output")
-	set.StringVar((*string)(&req.Mode), "mode", string(shared.ModeDetach), "what happens at the timeout: "+list(shared.Modes()))
-	set.DurationVar(&req.Timeout, "timeout", 0, fmt.Sprintf("how long to wait until -mode applies (default no limit; with -mode terminate or auto %v)", shared.DefaultTimeout))
-	interactive := set.Bool("i", false, "pass stdin on to the command, with -mode background")
-	set.BoolVar(&req.Merge, "merge", false, "merge stderr into stdout (without -json, this is the default if both are the same file)")
-	if err := parse(set, args); err != nil {
+	o := &oneRun{stdout: &liveCopy{to: os.Stdout}, stderr: &liveCopy{to: os.Stderr}}
+	launch, err := o.parse(args)
+	if err != nil {
+		o.report(err, shared.CodeInvalid)
 		return usageError, err
 	}
-	req.Command = strings.Join(set.Args(), " ")
-	switch {
-	case set.NArg() == 0:
-		return usageError, errors.New("there is no COMMAND")
-	case !slices.Contains(shared.Modes(), req.Mode):
-		return usageError, fmt.Errorf("-mode is %q: use one of %s", req.Mode, list(shared.Modes()))
-	case req.Timeout < 0:
-		return usageError, fmt.Errorf("-timeout is %v: use 0 for the default, or a positive duration", req.Timeout)
-	case *interactive: // a job, because Check writes to it
-		req.Mode, req.Stdin = shared.ModeBackground, shared.StdinPipe
-	case req.Timeout == 0 && req.Mode == shared.ModeDetach:
-		req.Timeout = forever
+	code, err := launch.with(o.run)
+	if err != nil {
+		o.report(err, shared.CodeInternal)
+		return toolError, err
 	}
-	req.Env = launch.env
-	return launch.with(func(ctx context.Context, client *shared.Client) (int, error) {
-		return start(ctx, client, req, *asJSON)
-	})
+	return code, nil
 }
 
 // forever is a timeout that is never reached.
 const forever = 10000 * time.Hour
 
-// start runs a command until it ends, even if it becomes a job, and returns its exit
-// code. It copies the output live or prints the Result, and ends the processes that
-// the command left running.
-func start(ctx context.Context, client *shared.Client, req shared.ExecuteRequest, asJSON bool) (int, error) {
-	stdout, stderr := &liveCopy{to: os.Stdout}, &liveCopy{to: os.Stderr}
-	next, merged := "the Result comes at its end", false
-	if !asJSON {
-		next, merged = "its output goes on here", !req.Merge && oneStream()
-		req.Stdout, req.Stderr, req.Lossless, req.Merge = stdout, stderr, true, req.Merge || merged
+// oneRun is one command, which this program waits for even if it becomes a job. The
+// command's output is copied live, or its Result is printed.
+type oneRun struct {
+	req      shared.ExecuteRequest
+	asJSON   bool
+	input    bool          // stdin is passed on
+	patience time.Duration // with input: how long until a notice tells of the job
+
+	stdout, stderr *liveCopy
+	printed        bool // stdout has the Result
+}
+
+func (o *oneRun) parse(args []string) (*launchFlags, error) {
+	set, launch := newFlagSet("run")
+	set.BoolVar(&o.asJSON, "json", false, "print the whole Result as JSON, when the command has ended, "+
+		`instead of the output; or {"error": {"code", "message"}}`)
+	set.StringVar((*string)(&o.req.Mode), "mode", string(shared.ModeDetach),
+		"what happens at the timeout: "+list(shared.Modes()))
+	set.DurationVar(&o.req.Timeout, "timeout", 0, fmt.Sprintf(
+		"how long to wait until -mode applies (default no limit; with -mode terminate or auto %v)", shared.DefaultTimeout))
+	set.BoolVar(&o.input, "i", false, "pass stdin on to the command; not with -mode auto")
+	set.BoolVar(&o.req.Merge, "merge", false,
+		"merge stderr into stdout (without -json, this is the default if both are the same file)")
+	if err := parse(set, args); err != nil {
+		return nil, err
 	}
-	result, err := client.Execute(ctx, req)
-	if errors.Is(err, shared.ErrInvalid) && merged { // another implementation of the contract may not merge
-		req.Merge = false
-		result, err = client.Execute(ctx, req)
+	o.req.Command = strings.Join(set.Args(), " ")
+	o.req.Env = launch.env
+	switch {
+	case set.NArg() == 0:
+		return nil, errors.New("there is no COMMAND")
+	case !slices.Contains(shared.Modes(), o.req.Mode):
+		return nil, fmt.Errorf("-mode is %q: use one of %s", o.req.Mode, list(shared.Modes()))
+	case o.req.Timeout < 0:
+		return nil, fmt.Errorf("-timeout is %v: use 0 for the default, or a positive duration", o.req.Timeout)
+	case o.input && o.req.Mode == shared.ModeAuto:
+		return nil, errors.New("-mode auto does not go with -i: use detach, terminate or background")
 	}
-	detached := err == nil && result.Status == shared.StatusRunning
-	if detached {
-		if req.Stdin == "" {
-			notice(result, next)
-		} else {
-			go feed(ctx, client, result.PID, os.Stdin)
-		}
-		result, err = follow(ctx, client, result.PID)
+	if o.req.Mode == shared.ModeDetach {
+		o.req.Timeout = cmp.Or(o.req.Timeout, forever)
+	}
+	if o.input {
+		o.takeInput()
+	}
+	return launch, nil
+}
+
+// run runs the command, ends the processes that it left running, and returns its exit code.
+func (o *oneRun) run(ctx context.Context, client *shared.Client) (int, error) {
+	result, err := o.start(ctx, client)
+	isJob := err == nil && result.Status == shared.StatusRunning
+	if isJob {
+		result, err = o.follow(ctx, client, result)
 	}
 	if err != nil {
-		return 1, err
+		return toolError, err
 	}
 	if len(result.Leftover) > 0 { // if this fails, Close ends them
 		_, _ = client.Kill(context.WithoutCancel(ctx), shared.KillRequest{PID: result.PID, Grace: time.Second / 2})
 	}
-	if asJSON {
-		encoder := json.NewEncoder(stdout)
-		encoder.SetEscapeHTML(false)
-		encoder.SetIndent("", "  ")
-		_ = encoder.Encode(result) // stdout.err has the error
+	if o.asJSON {
+		o.printed = true
+		o.print(result)
 	} else {
-		if detached || len(result.Leftover) > 0 { // otherwise Execute has waited for the live copy
-			stdout.await(ctx, result.Stdout)
-			stderr.await(ctx, result.Stderr)
-		}
-		stdout.complete(result.Stdout)
-		stderr.complete(result.Stderr)
+		copied := !isJob && len(result.Leftover) == 0 // Execute has waited for the live copy
+		o.complete(ctx, result, copied)
 	}
 	sayEnd(result)
-	if req.Stdout != nil && !detached && client.PluginPID() > 0 && result.Stdout.LiveSkipped+result.Stderr.LiveSkipped == 0 { // no message has named the logs
+	skipped := result.Stdout.LiveSkipped + result.Stderr.LiveSkipped
+	if !o.asJSON && !isJob && client.PluginPID() > 0 && skipped == 0 { // no message has named the logs
 		_ = os.Remove(result.Stdout.Path)
 		_ = os.Remove(result.Stderr.Path)
 	}
-	for _, c := range []*liveCopy{stdout, stderr} {
-		if err := c.err.Load(); err != nil {
-			return 1, *err
-		}
+	return max(result.ExitCode, 0), cmp.Or(o.stdout.failure(), o.stderr.failure())
+}
+
+// start returns when the command has ended or is a job.
+func (o *oneRun) start(ctx context.Context, client *shared.Client) (*shared.Result, error) {
+	if o.asJSON {
+		return client.Execute(ctx, o.req)
 	}
-	return max(result.ExitCode, 0), nil
+	o.req.Stdout = o.stdout
+	o.req.Stderr = o.stderr
+	o.req.Lossless = true
+	if o.req.Merge || !oneStream() {
+		return client.Execute(ctx, o.req)
+	}
+	o.req.Merge = true
+	result, err := client.Execute(ctx, o.req)
+	if errors.Is(err, shared.ErrInvalid) { // another implementation of the contract may not merge
+		o.req.Merge = false
+		return client.Execute(ctx, o.req)
+	}
+	return result, err
+}
+
+// complete completes the live copy of a command that has ended.
+func (o *oneRun) complete(ctx context.Context, r *shared.Result, copied bool) {
+	if !copied {
+		o.stdout.await(ctx, r.Stdout)
+		o.stderr.await(ctx, r.Stderr)
+	}
+	o.stdout.complete(r.Stdout)
+	o.stderr.complete(r.Stderr)
+}
+
+// print prints a value as JSON. If that fails, stdout.failure has the error.
+func (o *oneRun) print(value any) {
+	encoder := json.NewEncoder(o.stdout)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	_ = encoder.Encode(value)
+}
+
+// report prints an error if JSON is wanted and stdout has no Result. code is that of an
+// error that has none.
+func (o *oneRun) report(err error, code shared.Code) {
+	if o.asJSON && !o.printed && !errors.Is(err, flag.ErrHelp) {
+		o.print(map[string]any{"error": errorObject(err, code)})
+	}
 }
 
 // sayEnd says why the command was killed, and what it left running.
 func sayEnd(r *shared.Result) {
 	for _, p := range r.Leftover {
-		fmt.Fprintf(os.Stderr, "[left running by the command, and ended with this program: %d %s]\n", p.PID, oneLine(p.Command))
+		fmt.Fprintf(os.Stderr, "[left running by the command, and ended with this program: %d %s]\n",
+			p.PID, oneLine(p.Command))
 	}
 	if r.Exceeded != "" {
 		fmt.Fprintf(os.Stderr, "[killed: %s]\n", r.Exceeded)
@@ -114,28 +168,4 @@ func sayEnd(r *shared.Result) {
 	if r.Cause == shared.CauseTimeout {
 		fmt.Fprintf(os.Stderr, "[killed at the timeout, after %v]\n", r.Duration.Round(time.Millisecond))
 	}
-}
-
-// feed passes a file on to a job's stdin.
-func feed(ctx context.Context, client *shared.Client, pid int, from *os.File) {
-	buffer := make([]byte, 64<<10)
-	for {
-		n, err := from.Read(buffer)
-		req := shared.CheckRequest{PID: pid, Peek: true, Input: string(buffer[:n]), CloseInput: err != nil, Limits: shared.Limits{MaxBytes: 1}}
-		for _, refused := client.Check(ctx, req); errors.Is(refused, shared.ErrInvalid); _, refused = client.Check(ctx, req) {
-			time.Sleep(10 * time.Millisecond) // until there is room: follow ends this program with the job
-		}
-		if err != nil || ctx.Err() != nil {
-			return
-		}
-	}
-}
-
-// follow waits for the end of a job's bash. A signal kills the job.
-func follow(ctx context.Context, client *shared.Client, pid int) (*shared.Result, error) {
-	result, err := client.Check(ctx, shared.CheckRequest{PID: pid, Wait: forever, All: true})
-	if ctx.Err() != nil {
-		return client.Kill(context.WithoutCancel(ctx), shared.KillRequest{PID: pid})
-	}
-	return result, err
 }

@@ -247,5 +247,5 @@ func TestCloseWithoutAConnection(t *testing.T) {
 func (p *remotePlugin) reload(t *testing.T) {
 	t.Helper()
 	p.signal(t, 1)
-	eventually(t, "the new certificates", func() bool { return strings.Contains(p.said(), "error=<nil>") })
+	eventually(t, "the new certificates", func() bool { return strings.Contains(p.said(), "has read the certificates again\n") })
 }

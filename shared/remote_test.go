@@ -245,12 +245,16 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 	writeFile(t, p.certs+"/plugin.pem", "nonsense")
 	p.signal(t, syscall.SIGHUP)
 	eventually(t, "the complaint", func() bool { return strings.Contains(p.said(), "error=\"cannot use the certificate") })
+	assert.Regexp(t, `(?m) \[ERROR\] .*: cannot read the certificates again, those from before stay in use: error="cannot use`, p.said())
+	assert.NotContains(t, p.said(), "has read the certificates again")
 	p.connect(t)
 	for _, name := range []string{"plugin.pem", "plugin-key.pem", "ca.pem"} {
 		writeFile(t, p.certs+"/"+name, readFile(t, other+"/"+name))
 	}
 	p.signal(t, syscall.SIGHUP)
-	eventually(t, "the new ones", func() bool { return strings.Contains(p.said(), "has read the certificates again: error=<nil>") })
+	eventually(t, "the new ones", func() bool {
+		return strings.Contains(p.said(), "[INFO]  bash-plugin: has read the certificates again\n")
+	})
 	cfg := p.config(t) // the host's certificate is of the old CA
 	assert.ErrorContains(t, connectError(t, t.Context(), cfg), "unknown certificate authority")
 	cert, err := tls.LoadX509KeyPair(other+"/host.pem", other+"/host-key.pem")
@@ -278,6 +282,38 @@ func TestCertsAreMadeOnce(t *testing.T) {
 	cert, err := x509.ParseCertificate(block.Bytes)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"plugin.test", "localhost"}, cert.DNSNames)
+}
+
+// What begins with "-" is a flag: no folder of keys is made by mistake.
+func TestCertsExplainsItself(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	certs := func(args ...string) (stdout, stderr string, err error) {
+		cmd := exec.Command(pluginPath, append([]string{"certs"}, args...)...)
+		cmd.Dir = dir
+		out, says := new(strings.Builder), new(strings.Builder)
+		cmd.Stdout, cmd.Stderr = out, says
+		err = cmd.Run()
+		return out.String(), says.String(), err
+	}
+	for _, args := range [][]string{{"-help"}, {"-h"}, {"--help"}, {"certs", "-help"}} {
+		stdout, stderr, err := certs(args...)
+		require.NoError(t, err, args)
+		assert.True(t, strings.HasPrefix(stdout, "usage: bash-plugin certs DIR ["), stdout)
+		assert.Empty(t, stderr)
+	}
+	for _, args := range [][]string{{"-x"}, {"--"}, {"-"}, {"certs", "-x"}, {"-listen", "127.0.0.1:0"}} {
+		stdout, stderr, err := certs(args...)
+		require.Error(t, err, args)
+		assert.Empty(t, stdout)
+		assert.Contains(t, stderr, "a folder of that name is ./-", args)
+	}
+	made, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Empty(t, made)
+	_, stderr, err := certs("./-x")
+	require.NoError(t, err, stderr)
+	assert.FileExists(t, dir+"/-x/plugin.pem")
 }
 
 func TestServingNeedsCertificates(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"time"
+
+	"github.com/docker/go-units"
 )
 
 // Resources limits what a command and everything that it starts may use together. Past
@@ -19,6 +21,10 @@ import (
 // than twice Memory and 4 GiB of its own, which keeps AddressSanitizer from starting. If
 // many processes start at once, a command with Processes may be stopped until they are
 // counted.
+//
+// In JSON, Memory and Disk may be text such as "512MiB" or "1.5GiB", which is rounded down to
+// a byte, and CPU such as "10s". Such text is never 0. A field that is left out keeps its
+// value, an unknown one is an error.
 //
 // CPU is always looked at. Children whose parents ignore SIGCHLD are left out of it.
 //
@@ -105,9 +111,5 @@ func (u Usage) String() string {
 
 // size is a number of bytes for people, as in "1.5 GiB".
 func size(bytes int64) string {
-	value, unit := float64(bytes), 0
-	for ; value >= 1024 && unit < 4; unit++ {
-		value /= 1024
-	}
-	return fmt.Sprintf("%.3g %s", value, []string{"bytes", "KiB", "MiB", "GiB", "TiB"}[unit])
+	return units.CustomSize("%.3g %s", float64(bytes), 1024, []string{"bytes", "KiB", "MiB", "GiB", "TiB"})
 }

@@ -8,35 +8,60 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 )
 
-// makeCerts makes a CA, and certificates for a plugin and a host, in the new folder args[0].
-// The other args are names and addresses of the plugin's machine.
-func makeCerts(args []string) error {
-	if len(args) == 0 {
-		return errors.New("usage: bash-plugin certs DIR [NAME or IP of the plugin's machine …]")
+const certsUsage = "usage: bash-plugin certs DIR [NAME or IP of the plugin's machine …]"
+
+const certsHelp = certsUsage + `
+
+Makes the folder DIR with a CA, and with certificates and keys for a plugin and a host.
+They last a year. The plugin's is for the names given, localhost, 127.0.0.1 and ::1.
+`
+
+// certs is the subcommand that makes certificates, or prints how to call it.
+func certs(args []string) error {
+	for _, arg := range args {
+		switch {
+		case slices.Contains([]string{"-h", "--h", "-help", "--help"}, arg):
+			_, err := fmt.Print(certsHelp)
+			return err
+		case strings.HasPrefix(arg, "-"):
+			return fmt.Errorf("certs has no flag %q; a folder of that name is ./%s", arg, arg)
+		}
 	}
-	if err := os.Mkdir(args[0], 0o700); err != nil { // nothing is overwritten
+	if len(args) == 0 {
+		return errors.New(certsUsage)
+	}
+	return makeCerts(args[0], args[1:])
+}
+
+// makeCerts makes a CA, and certificates for a plugin and a host, in a new folder. The
+// names and addresses are those of the plugin's machine.
+func makeCerts(dir string, names []string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil { // nothing is overwritten
 		return err
 	}
 	ca := &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
 	plugin := &x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
 	host := &x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
-	for _, name := range append(args[1:], "localhost", "127.0.0.1", "::1") {
+	for _, name := range append(names, "localhost", "127.0.0.1", "::1") {
 		if ip := net.ParseIP(name); ip != nil {
 			plugin.IPAddresses = append(plugin.IPAddresses, ip)
 		} else {
 			plugin.DNSNames = append(plugin.DNSNames, name)
 		}
 	}
-	signer, err := writeCert(args[0], "ca", ca, ca, nil)
+	signer, err := writeCert(dir, "ca", ca, ca, nil)
 	for name, cert := range map[string]*x509.Certificate{"plugin": plugin, "host": host} {
 		if err == nil {
-			_, err = writeCert(args[0], name, cert, ca, signer)
+			_, err = writeCert(dir, name, cert, ca, signer)
 		}
 	}
 	return err

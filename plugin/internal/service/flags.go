@@ -70,15 +70,10 @@ func flagSet(f *flags) *flag.FlagSet {
 		}
 		return nil
 	})
-	fill := func(value interface{ Validate() error }) func(string) error {
-		return func(text string) error {
-			decoder := json.NewDecoder(strings.NewReader(text))
-			decoder.DisallowUnknownFields() // of a newer host: nothing that it asks for is dropped
-			return errors.Join(decoder.Decode(value), value.Validate())
-		}
-	}
-	set.Func("confine", "what commands may touch: a shared.Confine in JSON, with absolute paths without symbolic links", fill(&f.confine))
-	set.Func("resources", "what each command may use: a shared.Resources in JSON", fill(&f.resources))
+	set.Func("confine", "what commands may touch: a shared.Confine in JSON; "+
+		"with -listen and -debug relative paths begin at -dir, a host gives resolved ones", fill(&f.confine))
+	set.Func("resources", "what each command may use: a shared.Resources in JSON, "+
+		`as in {"Memory": "2GiB", "CPU": "10m", "Processes": 200, "Disk": "1GiB"}`, fill(&f.resources))
 	set.StringVar(&f.logs.Dir, "log-dir", "", "folder for the logs of long output (default "+output.DefaultLogDir()+")")
 	set.Int64Var(&f.logs.MaxBytes, "max-log-bytes", 0, fmt.Sprintf("largest log of one stream (default %d)", output.DefaultMaxLogBytes))
 	set.Int64Var(&f.logs.MaxSessionBytes, "max-session-log-bytes", 0, fmt.Sprintf("largest sum of the logs of one session (default %d)", int64(output.DefaultMaxSessionBytes)))
@@ -95,6 +90,21 @@ func flagSet(f *flags) *flag.FlagSet {
 	set.BoolVar(&f.debug, "debug", false, "serve until stopped, for use with a debugger, and print how a host connects")
 	set.BoolVar(&f.version, "version", false, "print the version and exit")
 	return set
+}
+
+// fill returns a function that reads a flag's JSON into a value.
+func fill(value interface{ Validate() error }) func(string) error {
+	return func(text string) error {
+		decoder := json.NewDecoder(strings.NewReader(text))
+		decoder.DisallowUnknownFields() // of a newer host: nothing that it asks for is dropped
+		if err := decoder.Decode(value); err != nil {
+			return err
+		}
+		if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+			return errors.New("there is more after the JSON")
+		}
+		return value.Validate()
+	}
 }
 
 func parseFlags(args []string) (*flags, error) {
@@ -122,7 +132,23 @@ func parseFlags(args []string) (*flags, error) {
 	if hclog.LevelFromString(f.logLevel) == hclog.NoLevel {
 		return nil, fmt.Errorf("-log-level (or $BASH_PLUGIN_LOG_LEVEL) is %q: use trace, debug, info, warn, error or off", f.logLevel)
 	}
+	if f.listen != "" || f.debug {
+		if err := f.resolveConfine(); err != nil {
+			return nil, fmt.Errorf("-confine: %w", err)
+		}
+	}
 	return f, nil
+}
+
+// resolveConfine makes the paths of -confine those that a host would give. Whoever starts
+// the plugin by hand has not resolved them.
+func (f *flags) resolveConfine() error {
+	dir, err := filepath.Abs(f.dir)
+	if err != nil {
+		return err
+	}
+	f.confine, err = f.confine.Resolve(dir)
+	return err
 }
 
 func usage() string {

@@ -25,7 +25,7 @@ func Main() {
 		exit(process.RunGuardian(output.KeepCrash, output.Sweep))
 	}
 	if len(os.Args) > 1 && os.Args[1] == "certs" {
-		exit(say(makeCerts(os.Args[2:])))
+		exit(say(certs(os.Args[2:])))
 	}
 	flags, err := parseFlags(os.Args[1:])
 	if err != nil {

@@ -71,7 +71,7 @@ func serveRemote(f *flags) error {
 			return err
 		case sig := <-signals:
 			if sig == syscall.SIGHUP {
-				s.log.Info("has read the certificates again", "error", reload()) // after an error those from before stay
+				s.sayReload(reload())
 				continue
 			}
 			s.log.Info("ends", "signal", sig.String())
@@ -79,4 +79,13 @@ func serveRemote(f *flags) error {
 		remote.Drain(f.drain)
 		return nil
 	}
+}
+
+// sayReload logs whether the certificates could be read again.
+func (s *service) sayReload(err error) {
+	if err != nil {
+		s.log.Error("cannot read the certificates again, those from before stay in use", "error", err)
+		return
+	}
+	s.log.Info("has read the certificates again")
 }
