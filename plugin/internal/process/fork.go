@@ -1,7 +1,6 @@
 package process
 
 import (
-	"errors"
 	"os"
 	"syscall"
 )
@@ -36,15 +35,4 @@ func fork(spec Spec, m tag) (pid int, err error) {
 		spec.Thread.do(func() { pid, err = spec.exec(attr) })
 	})
 	return pid, err
-}
-
-// TextFile returns a file without a name that holds text, to be read from its
-// beginning.
-func TextFile(text string) (*os.File, error) {
-	file, err := os.CreateTemp("", "bash-plugin-")
-	if err != nil {
-		return nil, err
-	}
-	_, err = file.WriteAt([]byte(text), 0)
-	return file, errors.Join(err, os.Remove(file.Name()))
 }

@@ -78,11 +78,12 @@ func (g *Group) LeftBehind() bool {
 // Members lists the live processes of the group.
 func (g *Group) Members() []shared.Process {
 	var members []shared.Process
+	late := time.Now().Add(execTime)
 	for _, p := range g.members() {
 		if p.ending {
 			continue
 		}
-		if line := commandLine(p.pid); line != "" { // otherwise it has just ended
+		if line := commandLine(p.pid, late); line != "" { // otherwise it has just ended
 			members = append(members, shared.Process{PID: p.pid, Command: line})
 		}
 	}

@@ -137,21 +137,35 @@ func isPassing(p info) bool {
 	return p.ending || p.forked || strings.HasPrefix(stdin, "pipe:") || arguments(p.pid) == ""
 }
 
-// commandLine returns a process's arguments, its name if it has none, and ""
-// if it has ended. It waits for a few milliseconds for the arguments of an exec under way.
-func commandLine(pid int) string {
+// execTime bounds how long a list of processes waits for the arguments of those that are in
+// their exec.
+const execTime = 10 * time.Millisecond
+
+// commandLine returns a process's arguments, its name if it has none, and "" if it has
+// ended. It waits until late for the arguments of an exec under way.
+func commandLine(pid int, late time.Time) string {
 	name, _ := readProc("%d/comm", pid)
 	text := arguments(pid)
-	for begin := time.Now(); text == "" && len(name) > 0 && time.Since(begin) < 10*time.Millisecond; text = arguments(pid) {
+	for text == "" && len(name) > 0 && time.Now().Before(late) {
 		time.Sleep(time.Millisecond)
+		text = arguments(pid)
 	}
 	return cmp.Or(text, printable(name))
 }
 
+// maxArguments bounds what is read of a process's arguments, of which there may be megabytes.
+const maxArguments = 4 << 10
+
 // arguments returns a process's arguments, "" during an exec.
 func arguments(pid int) string {
-	text, _ := readProc("%d/cmdline", pid)
-	return printable(bytes.ReplaceAll(text, []byte{0}, []byte{' '}))
+	file, err := os.Open(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	text := make([]byte, maxArguments)
+	n, _ := file.Read(text)
+	return printable(bytes.ReplaceAll(text[:n], []byte{0}, []byte{' '}))
 }
 
 func printable(text []byte) string {

@@ -1,6 +1,8 @@
 package process
 
 import (
+	"errors"
+	"os"
 	"syscall"
 	"time"
 
@@ -8,6 +10,8 @@ import (
 )
 
 const zombie = 5 // SZOMB
+
+const execTime = 0 // of no use: the system tells names alone
 
 // stat reads one process.
 func stat(pid int) (info, error) {
@@ -45,7 +49,7 @@ func family() func(p info) []info {
 
 // commandLine returns the name of a process's program: the system does not tell
 // the arguments of other processes.
-func commandLine(pid int) string {
+func commandLine(pid int, _ time.Time) string {
 	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil {
 		return ""
@@ -141,4 +145,19 @@ func send(p info, sig syscall.Signal) error {
 		return nil
 	}
 	return syscall.Kill(p.pid, sig)
+}
+
+// TextFile returns a file without a name that holds text, to be read from its
+// beginning.
+func TextFile(text string) (*os.File, error) {
+	file, err := os.CreateTemp("", "bash-plugin-")
+	if err != nil {
+		return nil, err
+	}
+	_, err = file.WriteAt([]byte(text), 0)
+	err = errors.Join(err, os.Remove(file.Name()))
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }

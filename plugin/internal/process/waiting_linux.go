@@ -1,6 +1,7 @@
 package process
 
 import (
+	"bufio"
 	"encoding/binary"
 	"fmt"
 	"net/netip"
@@ -9,12 +10,19 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 )
 
 // mostWaiting is how many processes Waiting looks at, and how many files of one call.
 const mostWaiting = 64
+
+// lookTime bounds how long a call looks for what a command waits for: a command can have
+// thousands of sockets.
+const lookTime = 20 * time.Millisecond
 
 // Waiting says what the group waits for, "" if it is busy or unknown: see
 // shared.Result.Waiting. stdin is the name in /proc of the input that a caller can
@@ -25,8 +33,12 @@ func (g *Group) Waiting(stdin string) (what string) {
 	if len(members) > mostWaiting {
 		return ""
 	}
+	late := time.Now().Add(lookTime)
 	for _, p := range members {
-		of := waitingOf(p, stdin)
+		of := waitingOf(p, stdin, late)
+		if time.Now().After(late) {
+			return ""
+		}
 		if of == relay {
 			of = relayed(p, members)
 		}
@@ -60,7 +72,7 @@ func relayed(p info, members []info) string {
 // oldCalls are poll and select, which not every architecture has.
 var oldCalls = map[string][2]int64{"amd64": {7, 23}, "arm64": {-1, -1}}
 
-func waitingOf(p info, stdin string) string {
+func waitingOf(p info, stdin string, late time.Time) string {
 	if p.halted {
 		return ""
 	}
@@ -81,10 +93,12 @@ func waitingOf(p info, stdin string) string {
 	case unix.SYS_WAIT4, unix.SYS_WAITID:
 		return "child"
 	case unix.SYS_FLOCK, unix.SYS_FCNTL:
-		if name := link(pid, fds[0]); name != "" && (number == unix.SYS_FLOCK || args[1] == unix.F_SETLKW || args[1] == unix.F_OFD_SETLKW) {
-			return "lock " + name
+		waits := number == unix.SYS_FLOCK || args[1] == unix.F_SETLKW || args[1] == unix.F_OFD_SETLKW
+		name := link(pid, fds[0])
+		if !waits || name == "" {
+			return ""
 		}
-		return ""
+		return "lock " + inOneLine(name)
 	case unix.SYS_READ, unix.SYS_READV, unix.SYS_RECVFROM, unix.SYS_RECVMSG, unix.SYS_CONNECT:
 	case old[0]:
 		fds, forever = polled(pid, args[0], args[1]), int32(args[2]) < 0
@@ -98,7 +112,7 @@ func waitingOf(p info, stdin string) string {
 	if !forever { // its program has something else to do
 		stdin = ""
 	}
-	return ofFiles(pid, fds, stdin)
+	return ofFiles(pid, fds, stdin, late)
 }
 
 func link(pid, fd int) string {
@@ -106,8 +120,17 @@ func link(pid, fd int) string {
 	return name
 }
 
+// inOneLine quotes a name that a command has chosen to break a line or a terminal.
+func inOneLine(name string) string {
+	isOdd := func(r rune) bool { return !unicode.IsPrint(r) }
+	if strings.ContainsFunc(name, isOdd) || !utf8.ValidString(name) {
+		return strconv.Quote(name)
+	}
+	return name
+}
+
 // ofFiles says what a system call waits for that returns when any of these files is ready.
-func ofFiles(pid int, fds []int, stdin string) string {
+func ofFiles(pid int, fds []int, stdin string, late time.Time) string {
 	inputs := 0
 	var addresses []string
 	for _, fd := range fds {
@@ -116,7 +139,7 @@ func ofFiles(pid int, fds []int, stdin string) string {
 			inputs++
 		}
 		if inode, is := strings.CutPrefix(name, "socket:["); is {
-			addresses = append(addresses, remote(pid, strings.TrimSuffix(inode, "]")))
+			addresses = append(addresses, remote(pid, strings.TrimSuffix(inode, "]"), late))
 		}
 	}
 	if inputs > 0 && inputs < len(fds) {
@@ -131,27 +154,42 @@ func ofFiles(pid int, fds []int, stdin string) string {
 	return ""
 }
 
-// remote returns the other end of a socket, "" if it has none with an address.
-func remote(pid int, inode string) string {
+// remote returns the other end of a socket, "" if it has none with an address, or if it is
+// not found until late.
+func remote(pid int, inode string, late time.Time) string {
 	for _, protocol := range []string{"tcp", "tcp6", "udp", "udp6"} {
-		text, _ := readProc("%d/net/%s", pid, protocol)
-		for line := range strings.Lines(string(text)) {
-			fields := strings.Fields(line)
-			if len(fields) < 10 || fields[9] != inode {
-				continue
-			}
-			var ip []byte
-			var port uint16
-			_, _ = fmt.Sscanf(fields[2], "%x:%x", &ip, &port)
-			for word := range slices.Chunk(ip, 4) { // each in the order of the machine
-				slices.Reverse(word)
-			}
-			if address, ok := netip.AddrFromSlice(ip); ok && port > 0 {
-				return netip.AddrPortFrom(address.Unmap(), port).String()
+		if time.Now().After(late) {
+			return ""
+		}
+		file, err := os.Open(fmt.Sprintf("/proc/%d/net/%s", pid, protocol))
+		if err != nil {
+			continue
+		}
+		defer file.Close()
+		lines := bufio.NewScanner(file)
+		for lines.Scan() && time.Now().Before(late) {
+			fields := strings.Fields(lines.Text())
+			if len(fields) >= 10 && fields[9] == inode {
+				return address(fields[2])
 			}
 		}
 	}
 	return ""
+}
+
+// address reads an address as /proc has it, "" if it is no other end's.
+func address(text string) string {
+	var ip []byte
+	var port uint16
+	_, _ = fmt.Sscanf(text, "%x:%x", &ip, &port)
+	for word := range slices.Chunk(ip, 4) { // each in the order of the machine
+		slices.Reverse(word)
+	}
+	address, ok := netip.AddrFromSlice(ip)
+	if !ok || port == 0 {
+		return ""
+	}
+	return netip.AddrPortFrom(address.Unmap(), port).String()
 }
 
 // polled returns the files of a poll.

@@ -1,0 +1,84 @@
+package shared_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
+)
+
+// median returns how long a call takes.
+func median(t *testing.T, call func()) time.Duration {
+	t.Helper()
+	var times []time.Duration
+	for range 15 {
+		begin := time.Now()
+		call()
+		times = append(times, time.Since(begin))
+	}
+	slices.Sort(times)
+	return times[len(times)/2]
+}
+
+// What processes are called, and what they have opened, makes no call on them long.
+func TestProcessesThatMakeCallsLong(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ plain, hostile string }{
+		"long arguments": {
+			"for i in {1..100}; do sleep 1000 & done; echo up",
+			"x=$(printf %0100000d 0); for i in {1..50}; do bash -c 'read <&0' x $x $x $x $x $x $x $x $x $x $x < <(exec sleep 1000) & done; echo up",
+		},
+		"no arguments": {
+			"for i in {1..100}; do sleep 1000 & done; echo up",
+			python(t, "import time\na, b = os.pipe(); os.dup2(a, 0)\nfor i in range(100):\n  if os.fork() == 0: os.set_inheritable(b, True); os.execv('/bin/cat', [''])\nprint('up', flush=True)"),
+		},
+		"many sockets": {
+			"for i in {1..20}; do sleep 1000 & done; echo up; wait",
+			python(t, `
+import select, time, resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (4000, 4000))
+sockets = [socket.create_server(("127.0.0.1", 0)) for i in range(3000)]
+for i in range(20):
+    if os.fork() == 0: poll = select.poll(); [poll.register(s) for s in sockets[:60]]; poll.poll()
+print("up", flush=True); time.sleep(1000)`),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bash := launch(t)
+			look := func(command string) (time.Duration, *shared.Result) {
+				pid := execute(t, bash, shared.ExecuteRequest{Command: command, Mode: shared.ModeBackground}).PID
+				awaitText(t, bash, pid, "up")
+				var r *shared.Result
+				took := median(t, func() { r = check(t, bash, shared.CheckRequest{PID: pid}) })
+				return took, r
+			}
+			plain, _ := look(c.plain)
+			hostile, r := look(c.hostile)
+			t.Logf("a Check takes %v, beside ordinary processes %v", hostile, plain)
+			assert.Less(t, hostile, 10*plain+100*time.Millisecond)
+			for _, p := range kill(t, bash, r.PID).Ended {
+				require.LessOrEqual(t, len(p.Command), 4<<10)
+			}
+		})
+	}
+}
+
+// A command that is too long for an argument comes in a file that no other command can open.
+func TestALongCommandHasNoName(t *testing.T) {
+	t.Parallel()
+	temp := t.TempDir()
+	bash := launchWith(t, shared.LaunchConfig{Env: []string{"TMPDIR=" + temp}})
+	watcher := background(t, bash, "echo up; while :; do for f in "+temp+"/bash-plugin-[!r]*; do test -e $f && echo found; done; done")
+	awaitText(t, bash, watcher.PID, "up")
+	for range 20 {
+		r := run(t, bash, ": "+strings.Repeat("x", 200<<10)+"\necho $$")
+		assert.Equal(t, fmt.Sprintln(r.PID), r.Stdout.Content)
+	}
+	assert.Empty(t, check(t, bash, shared.CheckRequest{PID: watcher.PID}).Stdout.Content)
+}
