@@ -36,7 +36,7 @@ func TestProcessesThatMakeCallsLong(t *testing.T) {
 		},
 		"no arguments": {
 			"for i in {1..100}; do sleep 1000 & done; echo up",
-			python(t, "import time\na, b = os.pipe(); os.dup2(a, 0)\nfor i in range(100):\n  if os.fork() == 0: os.set_inheritable(b, True); os.execv('/bin/cat', [''])\nprint('up', flush=True)"),
+			python(t, "import time\na, b = os.pipe(); os.dup2(a, 0)\nfor i in range(100):\n  if os.fork() == 0: os.set_inheritable(b, True); libc.execv(b'/bin/cat', (ctypes.c_char_p * 2)(b'', None))\nprint('up', flush=True)"),
 		},
 		"many sockets": {
 			"for i in {1..20}; do sleep 1000 & done; echo up; wait",
