@@ -81,6 +81,9 @@ func (l *launcher) launch(req shared.ExecuteRequest, dir string, number int) (*j
 		return nil, err
 	}
 	defer policy.Close()
+	if policy.Restrict != nil {
+		_ = l.logs.Open() // a command that may write there could put a link in its place
+	}
 	base := l.env
 	if req.Stdin == shared.StdinTTY {
 		base = l.ttys
