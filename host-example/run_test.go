@@ -337,7 +337,7 @@ func TestRunSaysWhyThereIsNothingToFollow(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(temp, fmt.Sprintf("bash-plugin-%d", os.Getuid())), nil, 0o600))
 	cmd := program(t, "host-example", "run", "-mode", "background", "sleep 0.3")
 	cmd.Env = append(cmd.Env, "TMPDIR="+temp)
-	assert.Regexp(t, `\[follow: no log: mkdir .+: not a directory\]`, finish(t, cmd).stderr)
+	assert.Regexp(t, `\[follow: no log: open .+: not a directory\]`, finish(t, cmd).stderr)
 }
 
 func TestPathsAreAbsolute(t *testing.T) {

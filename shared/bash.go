@@ -258,7 +258,7 @@ type Output struct {
 	Notable []Line `json:"notable,omitempty"`
 
 	Path      string `json:"path,omitempty"`       // log with the whole stream so far; every job has one; "" if Content is all there was
-	PathError string `json:"path_error,omitempty"` // why that log is incomplete; "" if it is complete
+	PathError string `json:"path_error,omitempty"` // why the complete log is not there; "" if it is
 
 	LiveSkipped int64 `json:"live_skipped,omitempty"` // bytes that the live writer of this stream missed so far
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -206,4 +207,48 @@ func TestModeEndingOfALogThatIsGone(t *testing.T) {
 	tools.Call(t.Context(), tool.Call{Name: "bash", Arguments: fmt.Appendf(nil, `{"command":"x","mode":"background"}`)})
 	require.NoError(t, tools.Close())
 	assert.NoFileExists(t, path)
+}
+
+// A command may change its log. The ending goes into no file that it puts in the log's
+// place, and waits for nobody who reads there.
+func TestModeEndingGoesIntoTheLogAlone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	require.NoError(t, os.WriteFile(in("precious"), []byte("precious\n"), 0o600))
+	require.NoError(t, os.WriteFile(in("log"), []byte("so far\n"), 0o600))
+	require.NoError(t, os.Symlink(in("precious"), in("link")))
+	require.NoError(t, os.Link(in("precious"), in("hard link")))
+	require.NoError(t, os.Mkdir(in("folder"), 0o700))
+	for _, name := range []string{"fifo", "fifo with a reader"} {
+		require.NoError(t, syscall.Mkfifo(in(name), 0o600))
+	}
+	reader, err := os.OpenFile(in("fifo with a reader"), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	require.NoError(t, err)
+	defer reader.Close()
+
+	bash := new(fake)
+	bash.check = func(context.Context, shared.CheckRequest) (*shared.Result, error) {
+		return &shared.Result{PID: 7, Status: shared.StatusCompleted}, nil
+	}
+	bash.execute = func(_ context.Context, req shared.ExecuteRequest) (*shared.Result, error) {
+		return &shared.Result{PID: 7, Status: shared.StatusRunning, Stdout: shared.Output{Path: req.Command}}, nil
+	}
+	tools := newTools(t, tool.Mode, bash)
+	follow := func(name string) {
+		tools.Call(t.Context(), tool.Call{Name: "bash", Arguments: fmt.Appendf(nil, `{"command":%q,"mode":"background"}`, in(name))})
+	}
+	for range 20 { // at least one of them is done before the last
+		for _, name := range []string{"link", "hard link", "folder", "fifo", "fifo with a reader"} {
+			follow(name)
+		}
+	}
+	follow("log")
+	awaitText(t, in("log"), "so far\n\n\n[background process completed]\n")
+	require.NoError(t, tools.Close())
+	precious, err := os.ReadFile(in("precious"))
+	require.NoError(t, err)
+	assert.Equal(t, "precious\n", string(precious))
+	n, _ := reader.Read(make([]byte, 1))
+	assert.Zero(t, n)
 }

@@ -63,16 +63,14 @@ func (p Plan) NeedsTemp() bool {
 	return slices.ContainsFunc(p.layers, func(c shared.Confine) bool { return c.ReadOnly || c.Private })
 }
 
-// Writable lists what the command may change; everything is false if that is all there is.
-func (p Plan) Writable() (paths []string, everything bool) {
-	everything = true
+// Writable lists what the command may change, with all that is below; nil: what its user may.
+func (p Plan) Writable() (paths []string) {
 	for _, c := range p.layers { // a later one is tighter
 		if c.ReadOnly {
 			paths = c.Writable
-			everything = false
 		}
 	}
-	return paths, everything
+	return paths
 }
 
 // Failed is the error of a command that cannot be confined.

@@ -14,7 +14,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"bashplugin/plugin/internal/job"
-	"bashplugin/plugin/internal/output"
 	"bashplugin/plugin/internal/process"
 	"bashplugin/shared"
 )
@@ -56,7 +55,7 @@ func New(cfg Config) (*Executor, error) {
 	if e.launcher, err = newLauncher(cfg, e.log, start); err != nil {
 		return nil, err
 	}
-	e.wg.Go(func() { output.Sweep(cfg.Logs.Dir) })
+	e.wg.Go(e.launcher.logs.Sweep)
 	return e, nil
 }
 

@@ -111,6 +111,12 @@ func (l *launcher) launch(req shared.ExecuteRequest, dir string, number int) (*j
 func (l *launcher) confinement(plan confine.Plan, bash, terminal string, req shared.ExecuteRequest, dir string) (job.Confinement, error) {
 	c := job.Confinement{Text: plan.Text(), Release: func() {}}
 	var own []string
+	if plan.Confines() {
+		_ = l.logs.Open() // a command that may write there could put a link in its place
+		if l.logs.Below(plan.Writable()) {
+			c.Text += "; it may change its logs"
+		}
+	}
 	if plan.Restricts() {
 		domain, temp, err := l.domains.join(plan, bash, terminal)
 		if err != nil {

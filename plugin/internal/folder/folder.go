@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 )
 
 // RemovePath removes a file, or a folder with all that is in it.
@@ -30,7 +31,7 @@ func Remove(parent *os.Root, name string) error {
 		return nil
 	}
 	_ = parent.Chmod(name, 0o700)
-	top, err := parent.OpenRoot(name)
+	top, err := parent.OpenRoot(name + "/.") // which waits for no writer, if a FIFO is in its place now
 	if err != nil {
 		return err
 	}
@@ -56,7 +57,7 @@ type removal struct {
 // empty removes all files of a folder at the top, or of the top itself, and moves the folders
 // that it has.
 func (r *removal) empty(name string) {
-	dir, err := r.top.Open(name)
+	dir, err := r.top.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return
 	}

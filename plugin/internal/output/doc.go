@@ -23,7 +23,9 @@
 // The line being written is appended whenever a Result names the log, and
 // overwritten later.
 //
-// Logs is the folder with a session's logs and the bounds that they share; Sweep
-// removes the folders of sessions that are long over. If all sessions of the user
-// together reach their bound, ended sessions go sooner.
+// Logs are a session's logs and the bounds that they share. Their folder is below a
+// Folder, whose Sweep removes the folders of sessions that are long over. If all sessions
+// of the user together reach their bound, ended sessions go sooner. A command may be able
+// to write there: both folders are used by their descriptors, never by their paths, and
+// whatever else has the name of a log is not the log.
 package output

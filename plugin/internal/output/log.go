@@ -21,7 +21,8 @@ import (
 type logFile struct {
 	logs      *Logs
 	name      string
-	file      *os.File // nil: not made yet
+	file      *os.File   // nil: not made yet
+	reader    *logReader // of the file; nil: not made yet
 	size, end int64
 	stop      error // why the file gets no more text; nil: it does
 	closed    bool
@@ -31,13 +32,20 @@ type logFile struct {
 // nil.
 func (l *logFile) update(text, line []byte) {
 	if l.file == nil && l.stop == nil {
-		l.file, l.stop = l.logs.create(l.name)
+		l.create()
 	}
 	if l.stop == nil && len(text) > 0 {
 		l.append(text)
 	}
 	if l.stop == nil && !l.closed && line != nil {
 		_, l.stop = l.put(line[:sanitize.CutRune(line, int(max(0, l.logs.cfg.MaxBytes-l.size)))])
+	}
+}
+
+func (l *logFile) create() {
+	l.reader, l.stop = l.logs.create(l.name)
+	if l.stop == nil {
+		l.file = l.reader.file
 	}
 }
 
@@ -71,22 +79,19 @@ func (l *logFile) close() {
 		return
 	}
 	l.closed = true
-	l.logs.finished(l.file.Name(), l.size)
+	l.logs.finished(l.name, l.size)
 	if err := l.file.Close(); err != nil && l.stop == nil {
 		l.stop = fmt.Errorf("the log could not be closed: %w", cause(err))
 	}
 }
 
-// state returns the file's path, "" if there is none, and the reason why the file
+// state returns what reads the file, nil if there is none, and the reason why the file
 // gets no more text, "" if it does.
-func (l *logFile) state() (path, problem string) {
-	if l.file != nil {
-		path = l.file.Name()
-	}
+func (l *logFile) state() (reader *logReader, problem string) {
 	if l.stop != nil {
 		problem = l.stop.Error()
 	}
-	return path, problem
+	return l.reader, problem
 }
 
 // cause strips the path off an error: the Result has the path already.

@@ -22,7 +22,8 @@ const (
 
 // LogsConfig says where a session keeps its logs and how much they may grow.
 type LogsConfig struct {
-	Dir             string        // holds the sessions' folders, an absolute path; "": a private folder for the user below os.TempDir
+	Dir             string        // the path for a Folder of its own, as NewFolder takes it
+	Folder          *Folder       // holds the sessions' folders; the caller closes it, after all Logs in it; nil: its own
 	MaxBytes        int64         // of one log; 0: DefaultMaxLogBytes
 	MaxSessionBytes int64         // of all logs of the session; 0: DefaultMaxSessionBytes
 	MaxUserBytes    int64         // of all logs of this user in Dir; 0: DefaultMaxUserBytes
@@ -30,36 +31,34 @@ type LogsConfig struct {
 	Retention       time.Duration // how long logs are kept after their session; 0: DefaultRetention; negative: not at all
 }
 
-// Logs is a session's folder of logs. The folder, with mode 0700, is made for
-// the first log, so that a session without one leaves nothing behind. It is
-// safe for concurrent use.
+// Logs are a session's logs, in a folder with mode 0700 below the Folder. It is made for
+// the first log, so that a session without one leaves nothing behind. It is safe for
+// concurrent use.
 type Logs struct {
 	cfg LogsConfig
+	dir *Folder // cfg.Folder, or its own
 
-	mu     sync.Mutex // guards the fields below
-	left   int64      // bytes that the session may still write
-	room   int64      // bytes that it may write before it looks at the sessions of this user again
-	folder string
-	lock   *os.File // held while the session lives
-	closed bool
-	sizes  map[string]int64 // of the finished logs, by path
+	mu      sync.Mutex // guards the fields below
+	left    int64      // bytes that the session may still write
+	room    int64      // bytes that it may write before it looks at the sessions of this user again
+	session *session   // nil: not made yet, or removed
+	closed  bool
+	sizes   map[string]int64 // of the finished logs, by name
 }
 
 // NewLogs returns a session's Logs. It creates nothing on disk yet.
 func NewLogs(cfg LogsConfig) *Logs {
-	cfg.Dir = cmp.Or(cfg.Dir, DefaultLogDir())
+	dir := cfg.Folder
+	if dir == nil {
+		dir = NewFolder(cfg.Dir)
+	}
+	cfg.Dir = dir.path
 	cfg.PID = cmp.Or(cfg.PID, os.Getpid())
 	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, DefaultMaxLogBytes)
 	cfg.MaxSessionBytes = cmp.Or(cfg.MaxSessionBytes, DefaultMaxSessionBytes)
 	cfg.MaxUserBytes = cmp.Or(cfg.MaxUserBytes, DefaultMaxUserBytes)
 	cfg.Retention = cmp.Or(cfg.Retention, DefaultRetention)
-	return &Logs{cfg: cfg, left: cfg.MaxSessionBytes, sizes: map[string]int64{}}
-}
-
-// DefaultLogDir is the folder that holds the sessions' folders of this user.
-func DefaultLogDir() string {
-	dir, _ := filepath.Abs(filepath.Join(os.TempDir(), fmt.Sprintf("bash-plugin-%d", os.Getuid())))
-	return dir
+	return &Logs{cfg: cfg, dir: dir, left: cfg.MaxSessionBytes, sizes: map[string]int64{}}
 }
 
 // Pattern matches the folders of this process's logs and of what KeepCrash keeps; "":
@@ -71,80 +70,64 @@ func (cfg LogsConfig) Pattern() string {
 	return filepath.Join(cmp.Or(cfg.Dir, DefaultLogDir()), fmt.Sprintf("%s%d-*", sessionPrefix, os.Getpid()))
 }
 
-// KeepCrash keeps what a plugin has said as it crashed, in a folder that is swept like
-// that of a session.
-func KeepCrash(dir string, plugin int, text []byte) {
-	l := NewLogs(LogsConfig{Dir: dir, PID: plugin})
-	if file, err := l.create("crash.txt"); err == nil {
-		_, _ = file.Write(text)
-		file.Close()
-	}
-	_ = l.Close()
-}
+// Open is Folder.Open. Its error may be ignored: a log that cannot be made says why.
+func (l *Logs) Open() error { return l.dir.Open() }
+
+// Sweep is Folder.Sweep.
+func (l *Logs) Sweep() { l.dir.Sweep() }
+
+// Below is Folder.Below.
+func (l *Logs) Below(paths []string) bool { return l.dir.Below(paths) }
+
+// createTries is how often a log is tried to be made if other processes remove folders
+// or lock them.
+const createTries = 5
 
 // create makes a new, empty log. It never opens an existing file or follows a link.
-func (l *Logs) create(name string) (*os.File, error) {
+func (l *Logs) create(name string) (*logReader, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return nil, errors.New("no log: the session has ended")
 	}
-	for range 2 { // if the folder was removed, it is made again
-		if err := l.open(); err != nil {
-			return nil, fmt.Errorf("no log: %w", err)
-		}
-		file, err := os.OpenFile(filepath.Join(l.folder, name), os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
+	for range createTries {
+		log, err := l.tryLocked(name)
 		if err == nil {
-			return file, nil
+			return log, nil
 		}
-		if !errors.Is(err, fs.ErrNotExist) {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("no log: %w", err)
 		}
-		l.lock.Close()
-		l.lock = nil
 	}
-	return nil, errors.New("no log: its folder is removed again and again")
+	return nil, errors.New("no log: its folder is removed or locked again and again")
 }
 
-// open makes the session's folder if there is none.
-func (l *Logs) open() error {
-	if l.lock != nil {
-		return nil
+// tryLocked makes a log, and the folders for it. What turns out to be removed is
+// forgotten, so that the next try makes it again.
+func (l *Logs) tryLocked(name string) (*logReader, error) {
+	if l.session == nil {
+		dir, err := l.dir.open(true)
+		if err != nil {
+			return nil, err
+		}
+		l.session, err = newSession(dir, l.cfg.PID, l.cfg.Retention)
+		if errors.Is(err, fs.ErrNotExist) {
+			l.dir.removed(dir)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	if err := os.MkdirAll(l.cfg.Dir, 0o700); err != nil {
-		return err
+	log, err := l.session.create(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		l.session.close()
+		l.session = nil
 	}
-	if err := checkDir(l.cfg.Dir); err != nil {
-		return err
-	}
-	folder, err := os.MkdirTemp(l.cfg.Dir, fmt.Sprintf("%s%d-", sessionPrefix, l.cfg.PID))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	lock, err := lockSession(folder, l.cfg.Retention)
-	if err != nil {
-		os.RemoveAll(folder)
-		return err
-	}
-	l.folder, l.lock = folder, lock
-	return nil
-}
-
-// checkDir refuses a default folder that another user made, because its name is easy
-// to guess. Any other folder is the choice of the plugin's user.
-func checkDir(dir string) error {
-	if dir != DefaultLogDir() {
-		return nil
-	}
-	info, err := os.Lstat(dir)
-	if err != nil {
-		return err
-	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || !info.IsDir() || int(stat.Uid) != os.Getuid() || info.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("%s is not a private folder of this user; remove it, or set another log directory", dir)
-	}
-	return nil
+	log.path = filepath.Join(l.cfg.Dir, log.path)
+	return log, nil
 }
 
 // Close unlocks the session's folder. It removes the folder if no log is left in it
@@ -153,20 +136,18 @@ func (l *Logs) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
-	if l.lock == nil {
-		return nil
-	}
 	var err error
-	if l.cfg.Retention < 0 || holdsNothing(l.folder) {
-		err = os.RemoveAll(l.folder)
+	if l.session != nil {
+		if l.cfg.Retention < 0 || l.session.holdsNothing() {
+			err = l.session.remove()
+		}
+		l.session.close()
+		l.session = nil
 	}
-	return errors.Join(err, l.lock.Close())
-}
-
-// holdsNothing reports whether a session's folder holds only its lock.
-func holdsNothing(folder string) bool {
-	entries, err := os.ReadDir(folder)
-	return err == nil && len(entries) == 1 && entries[0].Name() == lockName
+	if l.cfg.Folder == nil {
+		l.dir.Close()
+	}
+	return err
 }
 
 // roomParts divides MaxUserBytes: a session looks at the sessions of this user when it
@@ -192,7 +173,7 @@ func (l *Logs) allow(size int64, n int) (allowed int, reason error) {
 	}
 	if l.room < int64(allowed) {
 		part := max(l.cfg.MaxUserBytes/roomParts, int64(allowed))
-		l.room = min(part, makeRoom(l.cfg.Dir, l.cfg.MaxUserBytes, part))
+		l.room = min(part, l.dir.makeRoom(l.cfg.MaxUserBytes, part))
 	}
 	if l.room < int64(allowed) {
 		allowed = int(l.room)
@@ -204,17 +185,17 @@ func (l *Logs) allow(size int64, n int) (allowed int, reason error) {
 }
 
 // finished records a log that gets no more text.
-func (l *Logs) finished(path string, size int64) {
+func (l *Logs) finished(name string, size int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sizes[path] = size
+	l.sizes[name] = size
 }
 
 // reclaimLocked gives back the bytes of finished logs that were removed.
 func (l *Logs) reclaimLocked() {
-	for path, size := range l.sizes {
-		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			delete(l.sizes, path)
+	for name, size := range l.sizes {
+		if !l.session.has(name) {
+			delete(l.sizes, name)
 			l.left += size
 		}
 	}

@@ -109,13 +109,16 @@ func TestARemovedLogMakesRoom(t *testing.T) {
 
 func TestAFolderThatWasRemovedIsMadeAgain(t *testing.T) {
 	t.Parallel()
-	logs := NewLogs(LogsConfig{Dir: t.TempDir()})
+	logs := NewLogs(LogsConfig{Dir: filepath.Join(t.TempDir(), "above", "logs")})
 	defer logs.Close()
-	_, err := logs.create("first")
+	first, err := logs.create("first")
 	require.NoError(t, err)
-	require.NoError(t, os.RemoveAll(logs.folder))
-	_, err = logs.create("second")
-	require.NoError(t, err)
+	for _, dir := range []string{filepath.Dir(first.path), logs.cfg.Dir, filepath.Dir(logs.cfg.Dir)} {
+		require.NoError(t, os.RemoveAll(dir))
+		again, err := logs.create("again")
+		require.NoError(t, err)
+		assert.FileExists(t, again.path)
+	}
 }
 
 func TestAFolderGoesWhoseLogsWereRemoved(t *testing.T) {
@@ -124,12 +127,12 @@ func TestAFolderGoesWhoseLogsWereRemoved(t *testing.T) {
 		logs := NewLogs(LogsConfig{Dir: t.TempDir()})
 		log, err := logs.create("log")
 		require.NoError(t, err)
-		log.Close()
+		log.file.Close()
 		if removed {
-			require.NoError(t, os.Remove(log.Name()))
+			require.NoError(t, os.Remove(log.path))
 		}
 		require.NoError(t, logs.Close())
-		_, err = os.Stat(logs.folder)
+		_, err = os.Stat(filepath.Dir(log.path))
 		assert.Equal(t, removed, errors.Is(err, fs.ErrNotExist))
 	}
 }
@@ -139,9 +142,9 @@ func TestSweepOfAFolderWithBrackets(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a[b]")
 	logs := NewLogs(LogsConfig{Dir: dir, Retention: 1})
-	_, err := logs.create("log")
+	log, err := logs.create("log")
 	require.NoError(t, err)
 	require.NoError(t, logs.Close())
-	Sweep(dir)
-	assert.NoDirExists(t, logs.folder)
+	NewFolder(dir).Sweep()
+	assert.NoDirExists(t, filepath.Dir(log.path))
 }

@@ -2,7 +2,6 @@ package output
 
 import (
 	"bytes"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,14 +23,14 @@ var looksNotable = regexp.MustCompile(`(?i:error|fatal|panic|exception|traceback
 var needles = []string{"error", "fatal", "panic", "exception", "traceback", "fail", "undefined", "cannot", "exit status", "\ne: "}
 
 // notable returns those of the lines that were cut from out that look like errors.
-func (v *view) notable(path string, out shared.Output) []shared.Line {
+func (v *view) notable(log *logReader, out shared.Output) []shared.Line {
 	from, to := v.from+int64(len(out.Head)), v.end-int64(len(out.Content))
 	end := min(to, from+notableReach)
-	head, _ := searchLog(path, from, end, v.line+int64(strings.Count(out.Head, "\n")))
-	if info, err := os.Stat(path); err != nil || info.Size() < to { // the log has stopped: the numbers of the last lines are unknown
+	head, _ := searchLog(log, from, end, v.line+int64(strings.Count(out.Head, "\n")))
+	if log.size() < to { // the log has stopped: the numbers of the last lines are unknown
 		return head[:min(len(head), v.limits.Notable)]
 	}
-	tail, lines := searchLog(path, max(end, to-notableReach), to, 0)
+	tail, lines := searchLog(log, max(end, to-notableReach), to, 0)
 	for i := range tail {
 		tail[i].Number += v.lines + 1 - int64(strings.Count(out.Content, "\n")) - lines
 	}
@@ -44,9 +43,9 @@ func (v *view) notable(path string, out shared.Output) []shared.Line {
 
 // searchLog returns the notable lines between two positions, where number is that of the
 // first line, and how many lines there are.
-func searchLog(path string, from, to, number int64) (found []shared.Line, lines int64) {
+func searchLog(log *logReader, from, to, number int64) (found []shared.Line, lines int64) {
 	for from < to {
-		text := readLog(path, from, int(min(notableStep, to-from)))
+		text := log.text(from, int(min(notableStep, to-from)))
 		if end := bytes.LastIndexByte(text, '\n') + 1; end > 0 && from+int64(len(text)) < to {
 			text = text[:end]
 		}

@@ -1,10 +1,7 @@
 package output
 
 import (
-	"errors"
-	"fmt"
-	"io"
-	"os"
+	"cmp"
 	"unicode/utf8"
 
 	"bashplugin/plugin/internal/sanitize"
@@ -22,30 +19,25 @@ type View struct {
 // the log is complete, unless PathError says why not.
 func (s *Stream) Show(limits shared.Limits, which View) shared.Output {
 	v := s.view(limits, which)
-	path, problem := s.sync()
-	out := v.show(path)
-	if path == "" && (v.from > 0 || out.Truncated) {
+	log, problem := s.sync()
+	out := v.show(log)
+	if log == nil && (v.from > 0 || out.Truncated) {
 		s.Keep()
-		path, problem = s.sync()
+		log, problem = s.sync()
 	}
 	if limits.Notable > 0 && out.Truncated {
-		out.Notable = v.notable(path, out)
+		out.Notable = v.notable(log, out)
 	}
-	out.Path, out.PathError = path, problem
-	if path != "" {
-		if _, err := os.Lstat(path); err != nil {
-			out.PathError = fmt.Sprintf("the log cannot be found any more: %v", cause(err))
-		}
-	}
+	out.Path, out.PathError = log.where(), cmp.Or(log.problem(), problem)
 	return out
 }
 
 // Outline is Show without content: nothing counts as shown.
 func (s *Stream) Outline() shared.Output {
-	path, problem := s.sync()
+	log, problem := s.sync()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return shared.Output{TotalBytes: s.endLocked(), TotalLines: s.totalLinesLocked(), Dropped: s.san.Dropped(), Path: path, PathError: problem}
+	return shared.Output{TotalBytes: s.endLocked(), TotalLines: s.totalLinesLocked(), Dropped: s.san.Dropped(), Path: log.where(), PathError: problem}
 }
 
 // view is a stream at one moment, as far as a Result shows it.
@@ -87,9 +79,9 @@ func (v *view) begin() int64 { return v.end - int64(len(v.text)) }
 
 // show cuts the view down to its limits. Text that is no longer in memory comes from
 // the log, if the log has it.
-func (v *view) show(path string) shared.Output {
+func (v *view) show(log *logReader) shared.Output {
 	if missing := int(v.begin() - v.want); missing > 0 {
-		if older := readLog(path, v.want, missing); len(older) == missing {
+		if older := log.text(v.want, missing); len(older) == missing {
 			v.text = append(older, v.text...)
 		}
 	}
@@ -101,7 +93,7 @@ func (v *view) show(path string) shared.Output {
 		if size := v.end - v.from; size <= int64(2*ends) && v.begin() == v.from {
 			c, kept = cut{}, v.text
 		} else {
-			out.Head = v.head(path, ends)
+			out.Head = v.head(log, ends)
 			rest := min(ends, int(size)-len(out.Head)) // no byte twice
 			at := runeStart(v.text, max(0, len(v.text)-rest))
 			kept, c.mid = v.text[at:], at > 0 && v.text[at-1] != '\n'
@@ -115,25 +107,10 @@ func (v *view) show(path string) shared.Output {
 }
 
 // head returns up to n bytes of the beginning.
-func (v *view) head(path string, n int) string {
+func (v *view) head(log *logReader, n int) string {
 	text := v.text
 	if v.begin() > v.from {
-		text = readLog(path, v.from, n+utf8.UTFMax)
+		text = log.text(v.from, n+utf8.UTFMax)
 	}
 	return string(text[:sanitize.CutRune(text, n)])
-}
-
-// readLog reads up to n bytes of a log from a position on.
-func readLog(path string, from int64, n int) []byte {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer file.Close()
-	text := make([]byte, n)
-	got, err := file.ReadAt(text, from)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil
-	}
-	return text[:got]
 }

@@ -2,9 +2,11 @@ package output
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 
 	"bashplugin/plugin/internal/bench/input"
+	"bashplugin/shared"
 )
 
 // BenchmarkStream is the whole way from raw bytes to tail and log.
@@ -30,4 +32,18 @@ func BenchmarkStream(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkShortLog is the log of a command that writes a line.
+func BenchmarkShortLog(b *testing.B) {
+	logs := NewLogs(LogsConfig{Dir: b.TempDir(), Retention: -1})
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		s := NewStream(StreamConfig{Logs: logs, Name: strconv.Itoa(i)})
+		s.Keep()
+		_, _ = s.Write([]byte("text\n"))
+		_ = s.Close()
+		s.Show(shared.Limits{MaxLines: 10, MaxBytes: 100}, View{})
+	}
+	_ = logs.Close()
 }

@@ -44,8 +44,8 @@ func (w *Watch) Match() (found, more bool) {
 	text := s.textLocked(w.pos)
 	s.mu.Unlock()
 	if start > w.pos {
-		path, _ := s.sync()
-		text = readLog(path, w.pos, watchStep)
+		log, _ := s.sync()
+		text = log.text(w.pos, watchStep)
 		more = len(text) == watchStep
 		if !more && w.pos+int64(len(text)) < finished { // the log has stopped: skip the text that it does not have
 			w.pos = start

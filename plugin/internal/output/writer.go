@@ -62,14 +62,14 @@ func (w *logWriter) takeLocked(block int64) []byte {
 
 // flush writes to the log, if there is one and least bytes or more wait for it:
 // whole blocks, and the line being written behind them if line is true. It
-// returns the log's path and why it is incomplete.
-func (s *Stream) flush(least int, block int64, line bool) (path, problem string) {
+// returns the log, nil if there is none, and why it is incomplete.
+func (s *Stream) flush(least int, block int64, line bool) (log *logReader, problem string) {
 	s.mu.Lock()
 	w := s.log
 	idle := w == nil || len(w.fill) < least
 	s.mu.Unlock()
 	if idle {
-		return "", ""
+		return nil, ""
 	}
 	w.disk.Lock()
 	defer w.disk.Unlock()
@@ -89,9 +89,9 @@ func (s *Stream) flush(least int, block int64, line bool) (path, problem string)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	path, w.problem = w.file.state()
-	return path, w.problem
+	log, w.problem = w.file.state()
+	return log, w.problem
 }
 
 // sync writes everything so far to the log, if there is one.
-func (s *Stream) sync() (path, problem string) { return s.flush(0, 1, true) }
+func (s *Stream) sync() (log *logReader, problem string) { return s.flush(0, 1, true) }

@@ -22,10 +22,16 @@ const hostPatience = 1 * time.Second
 // IsGuardian reports whether this process was started by StartGuardian.
 func IsGuardian() bool { return os.Args[0] == GuardianName }
 
+// Logs is a folder of logs, as the guardian needs it.
+type Logs interface {
+	KeepCrash(plugin int, lastWords []byte)
+	Sweep()
+}
+
 // RunGuardian is the guardian's main function. It returns when the plugin and every
-// process that it started are gone. If the plugin crashed and logs are kept, it calls
-// keep with Duties.Logs, the plugin's pid and its last words.
-func RunGuardian(keep func(logs string, plugin int, crash []byte), sweep func(logs string)) error {
+// process that it started are gone. At its start it finds Duties.Logs, before a command can
+// put something else there.
+func RunGuardian(find func(logs string) Logs) error {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGQUIT)
 	lines := bufio.NewScanner(os.NewFile(3, "plugin"))
 	lines.Buffer(nil, 1<<20)
@@ -34,19 +40,20 @@ func RunGuardian(keep func(logs string, plugin int, crash []byte), sweep func(lo
 	if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
 		return err
 	}
+	logs := find(o.Logs)
 	go o.watchHost()
 	children, gone := readChildren(lines) // returns when the plugin has ended
 	if !gone {
 		newHunt(&o, children).endAll()
 	}
 	if crash, _ := os.ReadFile(o.Crash); len(crash) > 0 && !o.Sweep {
-		keep(o.Logs, o.Plugin, crash)
+		logs.KeepCrash(o.Plugin, crash)
 	}
 	for _, path := range o.Remove {
 		_ = folder.RemovePath(path)
 	}
 	if o.Sweep {
-		sweep(o.Logs)
+		logs.Sweep()
 	}
 	return nil
 }

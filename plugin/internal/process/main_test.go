@@ -30,7 +30,7 @@ func init() { runtime.LockOSThread() }
 func TestMain(m *testing.M) {
 	switch {
 	case process.IsGuardian():
-		if process.RunGuardian(nil, nil) != nil {
+		if process.RunGuardian(func(string) process.Logs { return nil }) != nil {
 			os.Exit(1)
 		}
 	case os.Getenv(doomedEnv) != "":

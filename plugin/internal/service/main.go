@@ -22,7 +22,7 @@ func IsPlugin() bool {
 // returns.
 func Main() {
 	if process.IsGuardian() {
-		exit(process.RunGuardian(output.KeepCrash, output.Sweep))
+		exit(process.RunGuardian(func(logs string) process.Logs { return output.FindFolder(logs) }))
 	}
 	if len(os.Args) > 1 && os.Args[1] == "certs" {
 		exit(say(certs(os.Args[2:])))

@@ -91,6 +91,11 @@ func (s *service) prepare(f *flags, host int) (executor.Config, error) {
 	if err := os.Setenv(plugin.EnvUnixSocketDir, s.folder); err != nil {
 		return executor.Config{}, err
 	}
+	logs := f.logs
+	logs.Folder = output.NewFolder(logs.Dir)
+	if f.confine.Confines() {
+		_ = logs.Folder.Open() // before the guardian looks for it, and before any command runs
+	}
 	duties := process.Duties{
 		Host:   host,
 		Remove: []string{s.folder},
@@ -115,7 +120,7 @@ func (s *service) prepare(f *flags, host int) (executor.Config, error) {
 		DropEnv: f.dropEnv,
 		Confine: f.confine, Resources: f.resources,
 		Temp:     s.folder,
-		Logs:     f.logs,
+		Logs:     logs,
 		Logger:   s.log,
 		Guardian: guardian,
 	}, nil
