@@ -10,6 +10,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"bashplugin/plugin/internal/folder"
 )
 
 const (
@@ -35,7 +37,7 @@ func newSession(dir *os.Root, pid int, retention time.Duration) (*session, error
 	}
 	s, err := openSession(dir, name, retention)
 	if err != nil {
-		_ = dir.RemoveAll(name)
+		_ = folder.Remove(dir, name)
 	}
 	return s, err
 }
@@ -106,9 +108,9 @@ func (s *session) remove() error {
 	_ = s.root.Chmod(".", 0o700) // a command may have changed it
 	names, err := list(s.root)
 	for _, name := range names {
-		err = errors.Join(err, s.root.RemoveAll(name))
+		err = errors.Join(err, folder.Remove(s.root, name))
 	}
-	gone := s.dir.RemoveAll(s.name)
+	gone := folder.Remove(s.dir, s.name)
 	if errors.Is(gone, os.ErrClosed) { // dir was removed
 		gone = nil
 	}

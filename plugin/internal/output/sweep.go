@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"bashplugin/plugin/internal/folder"
 )
 
 // makeRoom does what Sweep does. If want more bytes in the logs of this user would make
@@ -84,12 +86,12 @@ func (s *found) count(root *os.Root) {
 // remove removes an ended session if its retention is over, or anyway. It returns
 // whether it has.
 func (s found) remove(root *os.Root, anyway bool) bool {
-	folder, err := openBelow(root, s.name)
+	below, err := openBelow(root, s.name)
 	if err != nil {
 		return false
 	}
-	defer folder.Close()
-	lock, err := folder.OpenFile(lockName, os.O_RDWR|syscall.O_NONBLOCK, 0)
+	defer below.Close()
+	lock, err := below.OpenFile(lockName, os.O_RDWR|syscall.O_NONBLOCK, 0)
 	if err != nil { // a session that is just starting, or not a session's folder
 		return false
 	}
@@ -103,5 +105,5 @@ func (s found) remove(root *os.Root, anyway bool) bool {
 	if err != nil {
 		retention = DefaultRetention
 	}
-	return (anyway || time.Since(s.last) > retention) && root.RemoveAll(s.name) == nil
+	return (anyway || time.Since(s.last) > retention) && folder.Remove(root, s.name) == nil
 }

@@ -21,7 +21,9 @@ type Duties struct {
 	Remove []string // folders and files to remove once every process has ended
 	Logs   string   // folder of logs
 	Sweep  bool     // remove expired logs from there, after that
-	Crash  string   // file with what the plugin said as it crashed, empty if it did not
+
+	// Crash is the file to which the plugin writes what it says as it crashes; nil: none.
+	Crash *os.File `json:"-"`
 }
 
 // orders is the first line that the guardian reads.
@@ -67,11 +69,15 @@ func StartGuardian(duties Duties) (*Guardian, error) {
 		return nil, err
 	}
 	defer null.Close()
+	crash := duties.Crash
+	if crash == nil {
+		crash = null
+	}
 	g := &Guardian{id: newPluginID(), socket: here, begins: make(map[int]bool)}
 	attr := &syscall.ProcAttr{
 		Env:   os.Environ(),
 		Dir:   "/",
-		Files: []uintptr{null.Fd(), 1, null.Fd(), uintptr(there)},
+		Files: []uintptr{null.Fd(), 1, null.Fd(), uintptr(there), crash.Fd()},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	}
 	if g.pid, err = syscall.ForkExec(program, []string{GuardianName}, attr); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -46,8 +47,8 @@ func RunGuardian(find func(logs string) Logs) error {
 	if !gone {
 		newHunt(&o, children).endAll()
 	}
-	if crash, _ := os.ReadFile(o.Crash); len(crash) > 0 && !o.Sweep {
-		logs.KeepCrash(o.Plugin, crash)
+	if lastWords := readCrash(); len(lastWords) > 0 && !o.Sweep {
+		logs.KeepCrash(o.Plugin, lastWords)
 	}
 	for _, path := range o.Remove {
 		_ = folder.RemovePath(path)
@@ -56,6 +57,17 @@ func RunGuardian(find func(logs string) Logs) error {
 		logs.Sweep()
 	}
 	return nil
+}
+
+// maxCrash bounds what is kept of what a plugin says as it crashes, in bytes.
+const maxCrash = 1 << 20
+
+// readCrash returns what the plugin has written to Duties.Crash.
+func readCrash() []byte {
+	file := os.NewFile(4, "crash")
+	defer file.Close()
+	text, _ := io.ReadAll(io.NewSectionReader(file, 0, maxCrash))
+	return text
 }
 
 // watchHost kills a plugin that outlives its host, because it is stopped or stuck.

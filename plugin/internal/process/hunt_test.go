@@ -77,9 +77,12 @@ func TestGuardianTrustsThePluginsLastWord(t *testing.T) {
 			require.NoError(t, err)
 			here, there, err := os.Pipe()
 			require.NoError(t, err)
-			guardian := exec.Cmd{Path: program, Args: []string{GuardianName}, ExtraFiles: []*os.File{here}}
+			null, err := os.Open(os.DevNull)
+			require.NoError(t, err)
+			guardian := exec.Cmd{Path: program, Args: []string{GuardianName}, ExtraFiles: []*os.File{here, null}}
 			require.NoError(t, guardian.Start())
 			here.Close()
+			null.Close()
 			_, err = fmt.Fprintf(there, "%s\n+%d %d\n%s", text, at.pid, at.start, last)
 			require.NoError(t, err)
 			require.NoError(t, there.Close())

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime/debug"
 	"sync"
 	"syscall"
@@ -101,7 +100,12 @@ func (s *service) prepare(f *flags, host int) (executor.Config, error) {
 		Remove: []string{s.folder},
 		Logs:   cmp.Or(f.logs.Dir, output.DefaultLogDir()),
 		Sweep:  f.logs.Retention < 0, // even if this process is killed
-		Crash:  filepath.Join(s.folder, "crash"),
+	}
+	crash, err := process.TextFile("") // without a name that a command could give to another file
+	if err == nil {
+		defer crash.Close()
+		_ = debug.SetCrashOutput(crash, debug.CrashOptions{}) // stderr has no reader
+		duties.Crash = crash
 	}
 	guardian, err := process.StartGuardian(duties)
 	if err != nil {
@@ -109,10 +113,6 @@ func (s *service) prepare(f *flags, host int) (executor.Config, error) {
 	}
 	if err := os.Mkdir(s.folder, 0o700); err != nil { // only once there is a guardian to remove it
 		return executor.Config{}, fmt.Errorf("cannot make a folder for the socket: %w", err)
-	}
-	if crash, err := os.Create(duties.Crash); err == nil {
-		_ = debug.SetCrashOutput(crash, debug.CrashOptions{}) // stderr has no reader
-		crash.Close()
 	}
 	return executor.Config{
 		Dir:     f.dir,
