@@ -21,7 +21,7 @@ type Sanitizer struct {
 	part [utf8.UTFMax]byte // the incomplete rune at the end of the last Write
 	size int               // of part
 
-	cr      bool  // a CR has come, which has no effect if an LF follows
+	cr      bool  // a CR has come, which has no effect if a newline follows
 	dropped int64 // see Dropped
 }
 
@@ -104,7 +104,7 @@ func (s *Sanitizer) text(p []byte) []byte {
 }
 
 // colour returns the length of the colour sequence at the beginning of p, 0 if there
-// is no complete one.
+// is no complete one. It is quicker than escaped and takes the same bytes.
 func colour(p []byte) int {
 	if len(p) < 3 || p[1] != '[' {
 		return 0
@@ -122,7 +122,7 @@ func colour(p []byte) int {
 
 // control executes a control byte.
 func (s *Sanitizer) control(b byte) {
-	if b == '\n' {
+	if isNewline(b) {
 		s.cr = false
 		s.line.newline()
 		return
@@ -141,7 +141,10 @@ func (s *Sanitizer) control(b byte) {
 	s.dropped++
 }
 
-// carriageReturn carries out a CR that no LF followed.
+// isNewline reports whether b is LF, VT or FF.
+func isNewline(b byte) bool { return b >= '\n' && b <= '\f' }
+
+// carriageReturn carries out a CR that no newline followed.
 func (s *Sanitizer) carriageReturn() {
 	if s.cr {
 		s.cr = false

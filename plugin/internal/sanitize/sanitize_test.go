@@ -3,9 +3,12 @@ package sanitize
 import (
 	"bytes"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -117,7 +120,11 @@ func TestSanitize(t *testing.T) {
 		"a tab over text":         {"abcdefghij\r\tX", "abcdefghXj"},
 		"a tab at the end":        {"é\rx\ty", "x\ty"},
 		"DEL goes":                {"a\x7fb", "ab"},
-		"VT and FF go":            {"a\vb\fc\x00d", "abcd"},
+		"VT and FF are newlines":  {"a\vb\fc\x00d", "a\nb\ncd"},
+		"CR VT is VT":             {"abc\r\vd\r\fe", "abc\nd\ne"},
+		"VT after an edit":        {"abc\rX\vd\re\ff", "Xbc\ne\nf"},
+		"VT in a sequence":        {"a\x1b[3\v1mb\x1b[\f1mc", "a\nb\nc"},
+		"VT in a string":          {"a\x1b]0;b\v\fc\x07d\x1bP\v\x1b\\e", "ade"},
 		"emoji":                   {"👍 ok\n", "👍 ok\n"},
 		"a tab after an edit":     {"ab\rcd\te", "cd\te"},
 		"tab stops count columns": {"日\tx\r\x1b[9Gy", "日\ty"},
@@ -170,14 +177,51 @@ func TestSanitize(t *testing.T) {
 	})
 }
 
+func TestAnEscapeThatEndsIsSwallowed(t *testing.T) {
+	t.Parallel()
+	random := seeded(t)
+	for _, kind := range []struct{ begin, unit, end string }{
+		{"\x1b]52;c;", "QUJD", "\a"}, {"\x1b]52;c;", "QUJD", "\x1b\\"}, {"\u009d0;", "日本", "\u009c"}, // clipboard, title
+		{"\x1b_Ga=T;", "QUJD", "\x1b\\"}, {"\x1bPq", "#0~-\v\f", "\x1b\\"}, {"\u009fG", "x", "\u009c"}, // images
+		{"\x1b^", "x", "\x1b\\"}, {"\x1bX", "\a\r", "\x18"},
+		{"\x1b[", "38;5;1;", "m"}, {"\x1b[", "1", "m"}, {"\x9b", "1", "q"}, {"\x1b(", " ", "B"},
+	} {
+		most := maxEscape - len(kind.begin) - len(kind.end)
+		for _, size := range []int{4096, 4097, random.IntN(most), most} {
+			body := strings.Repeat(kind.unit, size/len(kind.unit))
+			in := "one" + kind.begin + body + kind.end + "two\n"
+			cuts := []int{random.IntN(len(in)), random.IntN(len(in)), random.IntN(len(in))}
+			slices.Sort(cuts)
+			for _, at := range [][]int{nil, cuts, {4, len(in) - 5}} {
+				require.Equal(t, "onetwo\n", sanitizeSplit(in, at...), "%q and %d times %q, split at %d", kind.begin, size/len(kind.unit), kind.unit, at)
+			}
+		}
+	}
+}
+
+func TestAColourThatIsTooLong(t *testing.T) {
+	t.Parallel()
+	in := "\x1b[" + strings.Repeat("1", maxEscape-2) + "m"
+	assert.Equal(t, "m", String(in))
+	assert.Equal(t, "m", sanitizeSplit(in, 2))
+	assert.Equal(t, "", String(in[:maxEscape-1]+"m"))
+}
+
 func TestAnEscapeThatNeverEndsDoesNotSwallowTheRest(t *testing.T) {
 	t.Parallel()
 	for _, start := range []string{"\x1b]0;", "\x1bP", "\x1b_", "\x1b^", "\x1bX", "\x1b[", "\x1b[1;", "\x9b"} {
-		text := strings.Repeat("0", 100_000)
+		text := strings.Repeat("0", maxEscape+100_000)
 		got := String(start + text)
 		assert.Greater(t, len(got), len(text)-maxEscape-1, "after %q", start)
-		for _, split := range []int{1, 2, 4095, 4096, 4097, 5000} {
-			assert.Equal(t, got, sanitizeSplit(start+text, split), "%q split at %d", start, split)
+		for _, split := range []int{4096, maxEscape - 1, maxEscape, maxEscape + 1} {
+			assert.True(t, got == sanitizeSplit(start+text, split), "%q split at %d", start, split)
+		}
+
+		lines := strings.Repeat(strings.Repeat("0", 79)+"\n", 1000)
+		got = String(start + lines)
+		assert.Greater(t, len(strings.TrimLeft(got, "\n")), len(lines)-maxControl-2*80, "lines after %q", start)
+		for _, split := range []int{1, 4095, 4096, 4097, 5000} {
+			assert.True(t, got == sanitizeSplit(start+lines, split), "lines after %q split at %d", start, split)
 		}
 	}
 }
@@ -185,22 +229,26 @@ func TestAnEscapeThatNeverEndsDoesNotSwallowTheRest(t *testing.T) {
 func TestDroppedCountsWhatIsNoText(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]int64{
-		"plain\ttext\n語":        0,
-		"CRLF\r\nCRLF\r\n":      0,
-		"CR CR LF\r\r\n":        1,
-		"50%\r60%\n":            1,
-		"50%\r60%\r\n":          1,
-		"\x00\x00\x00a\a\b":     5,
-		"\x1b[1mbold\x1b[m":     7,
-		"\x1b[1\nm":             4,
-		"\x1b[1\r\nm":           4,
-		"\x1b[1\rCx":            5,
-		"\x9b1m\u009b1m\u0085":  9,
-		"\x1b]0;title\x1b\\":    11,
-		"\x1b]0;日本\x07":         11,
-		"\x1b]0;a\u009cb":       7,
-		"\x1b]0;never ended\n":  15,
-		"\xff\xfe\xe6 no UTF-8": 0,
+		"plain\ttext\n語":           0,
+		"CRLF\r\nCRLF\r\n":         0,
+		"CR CR LF\r\r\n":           1,
+		"50%\r60%\n":               1,
+		"50%\r60%\r\n":             1,
+		"\x00\x00\x00a\a\b":        5,
+		"\x1b[1mbold\x1b[m":        7,
+		"\x1b[1\nm":                4,
+		"\x1b[1\r\nm":              4,
+		"\x1b[1\rCx":               5,
+		"a\r\x1b[1m\nb":            4,
+		"a\r\x1b[1m\x1b[mb":        8,
+		"VT\v and FF\f\r\v\r\f":    0,
+		"\x1b[1\vm\x1bPa\vb\x1b\\": 11,
+		"\x9b1m\u009b1m\u0085":     9,
+		"\x1b]0;title\x1b\\":       11,
+		"\x1b]0;日本\x07":            11,
+		"\x1b]0;a\u009cb":          7,
+		"\x1b]0;never ended\n":     15,
+		"\xff\xfe\xe6 no UTF-8":    0,
 	} {
 		for size := 1; size <= len(in); size++ {
 			z := New(discard{})
@@ -392,6 +440,19 @@ func TestRuneWidth(t *testing.T) {
 			t.Errorf("%U: %d, want %d", r, got, want)
 		}
 	}
+}
+
+// seeded returns random numbers that begin with SEED, or with the time.
+func seeded(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("SEED"); text != "" {
+		var err error
+		seed, err = strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err, "SEED")
+	}
+	t.Logf("SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
 }
 
 type discard struct{}
