@@ -43,6 +43,8 @@ func TestFaultMemory(t *testing.T) {
 		"one unfinished OSC":   "printf '\\e]0;'; head -c %d /dev/zero | tr '\\0' x",
 		"one unfinished DCS":   "printf '\\eP'; head -c %d /dev/zero | tr '\\0' x",
 		"escapes":              "head -c %d /dev/zero | tr '\\0' '\\033'",
+		"jumps to the right":   "yes $'\\e[512Gx' | head -c %d",
+		"erasing":              "printf '%%060000d' 0; yes $'\\rx\\e[59000G\\e[1K' | tr -d '\\n' | head -c %d",
 		"column moves":         "yes $'\\e[1000000000C\\e[9Gx' | tr -d '\\n' | head -c %d",
 		"halves of runes":      "head -c %d /dev/zero | tr '\\0' '\\303'",
 		"overwritten lines":    "yes $'\\rprogress\\e[K' | tr -d '\\n' | head -c %d",
@@ -54,7 +56,7 @@ func TestFaultMemory(t *testing.T) {
 		})
 	}
 	after := memory(t, bash.PluginPID())
-	t.Logf("14 floods of %d MiB: from %d to %d MiB", size>>20, before>>20, after>>20)
+	t.Logf("16 floods of %d MiB: from %d to %d MiB", size>>20, before>>20, after>>20)
 	assert.Less(t, after-before, 64<<20)
 }
 

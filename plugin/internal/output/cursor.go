@@ -14,18 +14,17 @@ type cursor struct {
 
 var cursorSeed = maphash.MakeSeed()
 
-// cursorLocked returns the cursor for everything so far.
-func (s *Stream) cursorLocked() cursor {
-	line := s.san.Line()
+// cursorLocked returns the cursor for everything so far, with the line being written.
+func (s *Stream) cursorLocked(line []byte) cursor {
 	return cursor{pos: s.tail.end, size: len(line), hash: maphash.Bytes(cursorSeed, line), line: s.lines}
 }
 
 // freshLocked returns the position of the first byte not yet shown according to c.
 // That is the beginning of the line if it was rewritten, unless the line's beginning
 // has left the tail already.
-func (s *Stream) freshLocked(c cursor) int64 {
+func (s *Stream) freshLocked(c cursor, line []byte) int64 {
 	if c.size > 0 && c.pos >= s.tail.start() {
-		text := s.textLocked(c.pos)
+		text := s.textLocked(c.pos, line)
 		if len(text) < c.size || maphash.Bytes(cursorSeed, text[:c.size]) != c.hash {
 			return c.pos
 		}
@@ -34,9 +33,8 @@ func (s *Stream) freshLocked(c cursor) int64 {
 }
 
 // textLocked returns a copy of the stream from a position on, or from the
-// beginning of the tail if that is later.
-func (s *Stream) textLocked(from int64) []byte {
-	line := s.san.Line()
+// beginning of the tail if that is later, with the line being written.
+func (s *Stream) textLocked(from int64, line []byte) []byte {
 	text := s.tail.textFrom(max(from, s.tail.start()), len(line))
 	return append(text, line[min(max(0, int(from-s.tail.end)), len(line)):]...)
 }

@@ -37,7 +37,10 @@ func (s *Stream) Outline() shared.Output {
 	log, problem := s.sync()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return shared.Output{TotalBytes: s.endLocked(), TotalLines: s.totalLinesLocked(), Dropped: s.san.Dropped(), Path: log.where(), PathError: problem}
+	out := s.totalsLocked(s.san.Line())
+	out.Path = log.where()
+	out.PathError = problem
+	return out
 }
 
 // view is a stream at one moment, as far as a Result shows it.
@@ -56,20 +59,21 @@ type view struct {
 func (s *Stream) view(limits shared.Limits, which View) *view {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v := &view{limits: limits, end: s.endLocked(), line: 1, lines: s.lines}
-	v.about = shared.Output{TotalBytes: v.end, TotalLines: s.totalLinesLocked(), Dropped: s.san.Dropped()}
-	v.about.Partial = !s.ended && len(s.san.Line()) > 0
+	line := s.san.Line()
+	about := s.totalsLocked(line)
+	about.Partial = !s.ended && len(line) > 0
+	v := &view{limits: limits, about: about, end: about.TotalBytes, line: 1, lines: s.lines}
 	if !which.All {
-		v.from, v.line = min(s.freshLocked(s.shown), v.end), s.shown.line+1
+		v.from, v.line = min(s.freshLocked(s.shown, line), v.end), s.shown.line+1
 	}
 	// One byte more than fits shows whether a line begins where the limit falls.
 	v.want = max(v.from, v.end-int64(limits.MaxBytes)-1)
 	if limits.Ends > 0 && v.from >= s.tail.start() {
 		v.want = v.from // the log may not exist yet
 	}
-	v.text = s.textLocked(v.want)
+	v.text = s.textLocked(v.want, line)
 	if !which.Peek {
-		s.shown = s.cursorLocked()
+		s.shown = s.cursorLocked(line)
 	}
 	return v
 }

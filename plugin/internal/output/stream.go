@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"bashplugin/plugin/internal/sanitize"
+	"bashplugin/shared"
 )
 
 // DefaultTail is how many bytes a Stream keeps in memory unless its configuration
@@ -136,15 +137,15 @@ func (s *Stream) changeLocked() {
 func (s *Stream) Written() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.endLocked() > 0
+	return s.tail.end > 0 || len(s.san.Line()) > 0
 }
 
-// endLocked returns the length of the stream so far, with the line being written.
-func (s *Stream) endLocked() int64 { return s.tail.end + int64(len(s.san.Line())) }
-
-func (s *Stream) totalLinesLocked() int64 {
-	if len(s.san.Line()) > 0 || s.tail.end > 0 && !s.tail.endsInNewline() {
-		return s.lines + 1
+// totalsLocked returns the counts of the whole stream. This and other functions get the line
+// being written, which is costly to ask for if it is long.
+func (s *Stream) totalsLocked(line []byte) shared.Output {
+	total := shared.Output{TotalBytes: s.tail.end + int64(len(line)), TotalLines: s.lines, Dropped: s.san.Dropped()}
+	if len(line) > 0 || s.tail.end > 0 && !s.tail.endsInNewline() {
+		total.TotalLines++
 	}
-	return s.lines
+	return total
 }

@@ -40,8 +40,9 @@ func (s *Stream) Watch(re *regexp.Regexp, all bool) *Watch {
 func (w *Watch) Match() (found, more bool) {
 	s := w.s
 	s.mu.Lock()
-	start, finished, fresh := s.tail.start(), s.tail.end, s.freshLocked(w.old)
-	text := s.textLocked(w.pos)
+	line := s.san.Line()
+	start, finished, fresh := s.tail.start(), s.tail.end, s.freshLocked(w.old, line)
+	text := s.textLocked(w.pos, line)
 	s.mu.Unlock()
 	if start > w.pos {
 		log, _ := s.sync()

@@ -8,21 +8,21 @@ import (
 
 const tabStop = 8
 
-// cell is one column of an edited line.
+// cell is one column of an edited line. The zero cell is blank.
 type cell struct {
 	r     rune // or blank or wide
 	marks [maxMarks]rune
 }
 
-const cellSize = int(unsafe.Sizeof(cell{}))
+const cellSize = int(unsafe.Sizeof(cell{})) // a cell's text is not longer
 
 // maxMarks is how many runes without a column of their own, such as accents, a
 // cell keeps; a terminal does not show many more either.
 const maxMarks = 3
 
 const (
-	blank = rune(-1) // nothing was written here: a space, or nothing at the end of the line
-	wide  = rune(0)  // the rune or tab to the left extends to here
+	blank = rune(0)  // nothing was written here: a space, or nothing at the end of the line
+	wide  = rune(-1) // the rune or tab to the left extends to here
 )
 
 // toCells makes cells of a plain line.
@@ -80,17 +80,23 @@ func (l *line) put(r rune, columns int) {
 		return
 	}
 	cells := l.take(columns, columns)
-	clear(cells) // makes them wide
+	for i := range cells {
+		cells[i] = cell{r: wide}
+	}
 	cells[0].r = r
 }
 
 // putMark adds a mark, such as an accent, to the rune before the cursor.
 func (l *line) putMark(r rune) {
+	if l.column > len(l.cells) {
+		l.pad()
+	}
 	if l.column == 0 {
 		return
 	}
-	l.pad(l.column)
-	c := &l.cells[l.first(l.column-1)]
+	i := l.first(l.column - 1)
+	l.blanks = min(l.blanks, i)
+	c := &l.cells[i]
 	if c.r == blank {
 		c.r = ' '
 	}
@@ -116,24 +122,35 @@ func (l *line) tab() {
 // take returns the next cells, at least and at most so many, to be written to, and
 // moves the cursor past them.
 func (l *line) take(least, most int) []cell {
+	if l.column > len(l.cells) {
+		l.pad()
+	}
 	if l.column+least > maxLine {
 		l.finishCells(l.first(maxLine / 2))
 	}
 	from := l.column
-	l.pad(from)
+	l.blanks = min(l.blanks, from)
 	l.column = min(from+most, maxLine)
 	l.split(from)
 	l.split(l.column)
-	if l.column > len(l.cells) {
-		l.cells = slices.Grow(l.cells, l.column-len(l.cells))[:l.column]
-	}
+	l.extend(l.column)
 	return l.cells[from:l.column]
 }
 
-// pad makes the line at least n columns long.
-func (l *line) pad(n int) {
-	for len(l.cells) < n {
-		l.cells = append(l.cells, cell{r: blank})
+// pad adds blanks to a line that ends before the cursor. If they are not paid for, there
+// are fewer, and the cursor moves to the left.
+func (l *line) pad() {
+	end := len(l.cells)
+	l.column = min(l.column, end+l.credit)
+	l.credit -= l.column - end
+	l.extend(l.column)
+	clear(l.cells[end:])
+}
+
+// extend makes the line at least n columns long. The caller writes the new ones.
+func (l *line) extend(n int) {
+	if n > len(l.cells) {
+		l.cells = slices.Grow(l.cells, n-len(l.cells))[:n]
 	}
 }
 
@@ -158,9 +175,13 @@ func (l *line) split(column int) {
 
 // finishCells makes finished text of the first n cells.
 func (l *line) finishCells(n int) {
-	l.buf = appendCells(l.buf, l.cells[:n])
-	l.start = len(l.buf)
+	for part := range slices.Chunk(l.cells[:n], handOver/cellSize) {
+		l.buf = appendCells(l.buf, part)
+		l.start = len(l.buf)
+		l.bound()
+	}
 	l.cells = l.cells[:copy(l.cells, l.cells[n:])]
+	l.blanks = max(l.blanks-n, 0)
 	l.column = max(l.column-n, 0)
 }
 

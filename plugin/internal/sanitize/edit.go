@@ -1,7 +1,17 @@
 package sanitize
 
-// maxColumn bounds how far the cursor may move past the end of a line.
-const maxColumn = 1 << 10
+const (
+	// maxColumn is more columns than any terminal has that a command can get. The cursor can
+	// be so far right although the line is shorter.
+	maxColumn = 512
+
+	// A few bytes must not be the work of many. So text pays for long blanks: those between
+	// the end of a line and text to the right of it, and those of erasing more than maxColumn
+	// columns at once. Each byte pays for columnsPerByte columns; maxCredit are there at
+	// first, and at most.
+	columnsPerByte = 16
+	maxCredit      = 8 * maxLine
+)
 
 // edit carries out a control sequence that erases in the line or moves within
 // it, and ignores every other one. param is -1 if there is none.
@@ -29,15 +39,36 @@ func (l *line) erase(what int) {
 	case what == 0 && l.column < len(l.cells):
 		l.cells = l.cells[:l.first(l.column)]
 	case what == 1 && l.column+1 < len(l.cells):
-		l.split(l.column)
-		l.split(l.column + 1)
-		for i := range l.column + 1 {
-			l.cells[i] = cell{r: blank}
-		}
+		l.eraseStart(l.column + 1)
 	case what == 1 || what == 2:
 		l.cells = l.cells[:0]
 	}
 	l.becomePlain()
+}
+
+// eraseStart erases the first n columns of more. If that is not paid for, all but the last
+// maxColumn columns of the line are finished as they are.
+func (l *line) eraseStart(n int) {
+	if !l.afford(n - l.blanks) {
+		finished := l.first(len(l.cells) - maxColumn)
+		l.finishCells(finished)
+		n = max(n-finished, 0)
+	}
+	l.split(n)
+	clear(l.cells[min(l.blanks, n):n])
+	l.blanks = max(l.blanks, n)
+}
+
+// afford pays for erasing n columns and reports whether there was enough to pay with.
+func (l *line) afford(n int) bool {
+	if n <= maxColumn {
+		return true
+	}
+	if n > l.credit {
+		return false
+	}
+	l.credit -= n
+	return true
 }
 
 // move moves the cursor by columns.

@@ -2,9 +2,15 @@ package sanitize
 
 import "unicode/utf8"
 
-// maxEscape is how long an escape sequence may be, in bytes. Longer ones are given up:
-// a sequence that never ends must not swallow the output.
-const maxEscape = 4 << 10
+const (
+	// maxEscape is how long an escape sequence may be, in bytes. Longer ones are given up:
+	// a sequence that never ends must not swallow the output. Images and clipboards are
+	// strings of some hundred KiB.
+	maxEscape = 1 << 20
+
+	// maxControl is how long a control sequence may be when a newline comes in it.
+	maxControl = 4 << 10
+)
 
 // escape is the escape sequence being read, in one of these states:
 //
@@ -17,7 +23,8 @@ const maxEscape = 4 << 10
 //	  └──────────────┴────────────────────────────────────┘
 //
 // A C1 control leads from ground to where its two-byte form does. CAN, SUB and a
-// length of maxEscape end every sequence, and ESC begins another.
+// length of maxEscape end every sequence, a newline ends a control sequence that is
+// longer than maxControl, and ESC begins another.
 type escape struct {
 	state  escapeState
 	length int  // bytes so far
@@ -100,6 +107,9 @@ func (s *Sanitizer) step(b byte) {
 	case b < ' ':
 		s.control(b)
 		s.dropped-- // escaped counts it
+		if isNewline(b) && e.length > maxControl {
+			e.state = ground
+		}
 	case b < '0':
 		e.other = true
 	case e.state == begun && e.other:
@@ -110,7 +120,7 @@ func (s *Sanitizer) step(b byte) {
 		e.parameter(b)
 	default:
 		e.state = ground
-		if !e.other {
+		if !e.other && b != 'm' { // a colour does not carry out a CR: see colour
 			s.carriageReturn()
 			s.line.edit(b, e.param)
 		}

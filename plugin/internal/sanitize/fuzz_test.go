@@ -1,6 +1,7 @@
 package sanitize
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -25,6 +26,15 @@ func FuzzSanitizerSplit(f *testing.F) {
 			i, j = min(i, j), max(i, j)
 			require.Equal(t, want, sanitizeSplit(s, i, j))
 		}
+	})
+}
+
+// FuzzSanitizerProgram reaches the bounds that are too far for FuzzSanitizerSplit.
+func FuzzSanitizerProgram(f *testing.F) {
+	f.Add([]byte("\x00\x09\x00\x18\x01\xff\x00\x00\x00"), uint64(1))
+	f.Add([]byte("\x00\x08\x00\x14\x09\x00\x1a\x03\x00\x03\x09\x00\x19\x03\x00"), uint64(2))
+	f.Fuzz(func(t *testing.T, code []byte, seed uint64) {
+		requireProgram(t, newProgram(code), rand.New(rand.NewPCG(seed, 0)))
 	})
 }
 

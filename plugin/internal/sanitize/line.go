@@ -34,17 +34,32 @@ type line struct {
 
 	edited bool
 	cells  []cell // one for each column
+	blanks int    // so many columns at the beginning are blank, as far as there are any
 	column int    // of the cursor, which may be past the end
+	credit int    // columns that text has paid for: see maxCredit
 }
 
 // text takes the clean text at the beginning of p and returns its length.
 func (l *line) text(p []byte) int {
+	n := 0
 	if l.edited {
-		return l.print(p)
+		n = l.print(p)
+	} else {
+		n = cleanPrefix(p)
+		l.add(p[:n])
 	}
-	n := cleanPrefix(p)
-	l.add(p[:n])
+	l.credit = min(l.credit+columnsPerByte*n, maxCredit)
 	return n
+}
+
+// replace adds U+FFFD, which stands for a byte that is not UTF-8.
+func (l *line) replace() {
+	if l.edited {
+		l.put(utf8.RuneError, 1)
+		return
+	}
+	l.buf = utf8.AppendRune(l.buf, utf8.RuneError)
+	l.bound()
 }
 
 // add adds clean text, which may have newlines and tabs, to a plain line.

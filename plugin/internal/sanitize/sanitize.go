@@ -7,13 +7,12 @@ import (
 
 const rawCSI = 0x9b // begins a control sequence although it is not UTF-8
 
-var replacement = []byte("\uFFFD") // stands for a byte that is not UTF-8
-
 // Sanitizer sanitizes a stream. Finished lines, and the front of very long lines, go to
 // a writer. The package comment has its two states, ground and escape.
 //
 // It is not safe for concurrent use. A new Sanitizer holds no buffers; later it
-// holds those of its line, at most about 1 MiB.
+// holds those of its line, at most about 1.4 MiB: 64 Ki columns of 16 bytes, and room to
+// grow.
 type Sanitizer struct {
 	line line
 	esc  escape
@@ -21,13 +20,13 @@ type Sanitizer struct {
 	part [utf8.UTFMax]byte // the incomplete rune at the end of the last Write
 	size int               // of part
 
-	cr      bool  // a CR has come, which has no effect if an LF follows
+	cr      bool  // a CR has come, which has no effect if a newline follows
 	dropped int64 // see Dropped
 }
 
 // New returns a Sanitizer that hands finished text on to w. The text is valid only
 // during the Write.
-func New(w io.Writer) *Sanitizer { return &Sanitizer{line: line{w: w}} }
+func New(w io.Writer) *Sanitizer { return &Sanitizer{line: line{w: w, credit: maxCredit}} }
 
 // Write takes a chunk. It never fails.
 func (s *Sanitizer) Write(p []byte) (int, error) {
@@ -56,7 +55,7 @@ func (s *Sanitizer) Dropped() int64 { return s.dropped }
 func (s *Sanitizer) Close() error {
 	if s.size > 0 && s.esc.state == ground {
 		s.carriageReturn()
-		s.line.text(replacement)
+		s.line.replace()
 	}
 	s.size = 0
 	s.line.finish()
@@ -104,7 +103,7 @@ func (s *Sanitizer) text(p []byte) []byte {
 }
 
 // colour returns the length of the colour sequence at the beginning of p, 0 if there
-// is no complete one.
+// is no complete one. It is quicker than escaped and takes the same bytes.
 func colour(p []byte) int {
 	if len(p) < 3 || p[1] != '[' {
 		return 0
@@ -122,7 +121,7 @@ func colour(p []byte) int {
 
 // control executes a control byte.
 func (s *Sanitizer) control(b byte) {
-	if b == '\n' {
+	if isNewline(b) {
 		s.cr = false
 		s.line.newline()
 		return
@@ -141,7 +140,10 @@ func (s *Sanitizer) control(b byte) {
 	s.dropped++
 }
 
-// carriageReturn carries out a CR that no LF followed.
+// isNewline reports whether b is LF, VT or FF.
+func isNewline(b byte) bool { return b >= '\n' && b <= '\f' }
+
+// carriageReturn carries out a CR that no newline followed.
 func (s *Sanitizer) carriageReturn() {
 	if s.cr {
 		s.cr = false
@@ -150,22 +152,29 @@ func (s *Sanitizer) carriageReturn() {
 	}
 }
 
-// unclean handles the rune or byte at the beginning of p, which is neither ASCII nor
-// clean, and returns the rest of p.
+// unclean handles the runes and bytes at the beginning of p that are neither ASCII nor
+// clean, up to a control sequence, and returns the rest of p.
 func (s *Sanitizer) unclean(p []byte) []byte {
-	n, ok := runeLen(p)
-	switch {
-	case n == 0:
-		s.size = copy(s.part[:], p)
-		return nil
-	case ok: // only a C1 control is a valid rune and unclean
-		s.begin(introduced(p[1]-0x40), 2)
-	case p[0] == rawCSI:
-		s.begin(control, 1)
-	default:
-		s.line.text(replacement)
+	for len(p) > 0 && p[0] >= utf8.RuneSelf {
+		if p[0] == rawCSI {
+			s.begin(control, 1)
+			return p[1:]
+		}
+		n, ok := runeLen(p)
+		switch {
+		case n == 0:
+			s.size = copy(s.part[:], p)
+			return nil
+		case ok && p[0] == 0xc2 && p[1] < 0xa0: // a C1 control
+			s.begin(introduced(p[1]-0x40), 2)
+			return p[n:]
+		case ok:
+			return p
+		}
+		s.line.replace()
+		p = p[n:]
 	}
-	return p[n:]
+	return p
 }
 
 // resume takes the next byte of an incomplete rune.

@@ -3,9 +3,12 @@ package sanitize
 import (
 	"bytes"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -111,13 +114,19 @@ func TestSanitize(t *testing.T) {
 		"half a wide rune":        {"日本語\ra", "a 本語"},
 		"back over a wide rune":   {"日本\b\bx", "日x "},
 		"combining marks":         {"e\u0301x\rab", "ab"},
+		"erased twice":            {"abcdef\b\b\x1b[1K\x1b[2Gx\x1b[4G\x1b[1Ky", "   y f"},
+		"a mark on an erased one": {"abcdef\b\b\x1b[1K\x1b[2G\u0301\x1b[4G\x1b[1Kx", "   x f"},
 		"a mark after a move":     {"ab\x1b[1Ga\u0301", "a\u0301b"},
 		"blocks of a bar":         {"\r██░░ 50%\r████ 99%\n", "████ 99%\n"},
 		"a tab overwritten":       {"a\tb\r\x1b[3Gx", "a x     b"},
 		"a tab over text":         {"abcdefghij\r\tX", "abcdefghXj"},
 		"a tab at the end":        {"é\rx\ty", "x\ty"},
 		"DEL goes":                {"a\x7fb", "ab"},
-		"VT and FF go":            {"a\vb\fc\x00d", "abcd"},
+		"VT and FF are newlines":  {"a\vb\fc\x00d", "a\nb\ncd"},
+		"CR VT is VT":             {"abc\r\vd\r\fe", "abc\nd\ne"},
+		"VT after an edit":        {"abc\rX\vd\re\ff", "Xbc\ne\nf"},
+		"VT in a sequence":        {"a\x1b[3\v1mb\x1b[\f1mc", "a\nb\nc"},
+		"VT in a string":          {"a\x1b]0;b\v\fc\x07d\x1bP\v\x1b\\e", "ade"},
 		"emoji":                   {"👍 ok\n", "👍 ok\n"},
 		"a tab after an edit":     {"ab\rcd\te", "cd\te"},
 		"tab stops count columns": {"日\tx\r\x1b[9Gy", "日\ty"},
@@ -170,14 +179,51 @@ func TestSanitize(t *testing.T) {
 	})
 }
 
+func TestAnEscapeThatEndsIsSwallowed(t *testing.T) {
+	t.Parallel()
+	random := seeded(t)
+	for _, kind := range []struct{ begin, unit, end string }{
+		{"\x1b]52;c;", "QUJD", "\a"}, {"\x1b]52;c;", "QUJD", "\x1b\\"}, {"\u009d0;", "日本", "\u009c"}, // clipboard, title
+		{"\x1b_Ga=T;", "QUJD", "\x1b\\"}, {"\x1bPq", "#0~-\v\f", "\x1b\\"}, {"\u009fG", "x", "\u009c"}, // images
+		{"\x1b^", "x", "\x1b\\"}, {"\x1bX", "\a\r", "\x18"},
+		{"\x1b[", "38;5;1;", "m"}, {"\x1b[", "1", "m"}, {"\x9b", "1", "q"}, {"\x1b(", " ", "B"},
+	} {
+		most := maxEscape - len(kind.begin) - len(kind.end)
+		for _, size := range []int{4096, 4097, random.IntN(most), most} {
+			body := strings.Repeat(kind.unit, size/len(kind.unit))
+			in := "one" + kind.begin + body + kind.end + "two\n"
+			cuts := []int{random.IntN(len(in)), random.IntN(len(in)), random.IntN(len(in))}
+			slices.Sort(cuts)
+			for _, at := range [][]int{nil, cuts} {
+				require.Equal(t, "onetwo\n", sanitizeSplit(in, at...), "%q and %d times %q, split at %d", kind.begin, size/len(kind.unit), kind.unit, at)
+			}
+		}
+	}
+}
+
+func TestAColourThatIsTooLong(t *testing.T) {
+	t.Parallel()
+	in := "\x1b[" + strings.Repeat("1", maxEscape-2) + "m"
+	assert.Equal(t, "m", String(in))
+	assert.Equal(t, "m", sanitizeSplit(in, 2))
+	assert.Equal(t, "", String(in[:maxEscape-1]+"m"))
+}
+
 func TestAnEscapeThatNeverEndsDoesNotSwallowTheRest(t *testing.T) {
 	t.Parallel()
 	for _, start := range []string{"\x1b]0;", "\x1bP", "\x1b_", "\x1b^", "\x1bX", "\x1b[", "\x1b[1;", "\x9b"} {
-		text := strings.Repeat("0", 100_000)
+		text := strings.Repeat("0", maxEscape+100_000)
 		got := String(start + text)
 		assert.Greater(t, len(got), len(text)-maxEscape-1, "after %q", start)
-		for _, split := range []int{1, 2, 4095, 4096, 4097, 5000} {
-			assert.Equal(t, got, sanitizeSplit(start+text, split), "%q split at %d", start, split)
+		for _, split := range []int{maxEscape - 1, maxEscape + 1} {
+			assert.True(t, got == sanitizeSplit(start+text, split), "%q split at %d", start, split)
+		}
+
+		lines := strings.Repeat(strings.Repeat("0", 79)+"\n", 1000)
+		got = String(start + lines)
+		assert.Greater(t, len(strings.TrimLeft(got, "\n")), len(lines)-maxControl-2*80, "lines after %q", start)
+		for _, split := range []int{1, 4095, 4096, 4097, 5000} {
+			assert.True(t, got == sanitizeSplit(start+lines, split), "lines after %q split at %d", start, split)
 		}
 	}
 }
@@ -185,22 +231,26 @@ func TestAnEscapeThatNeverEndsDoesNotSwallowTheRest(t *testing.T) {
 func TestDroppedCountsWhatIsNoText(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]int64{
-		"plain\ttext\n語":        0,
-		"CRLF\r\nCRLF\r\n":      0,
-		"CR CR LF\r\r\n":        1,
-		"50%\r60%\n":            1,
-		"50%\r60%\r\n":          1,
-		"\x00\x00\x00a\a\b":     5,
-		"\x1b[1mbold\x1b[m":     7,
-		"\x1b[1\nm":             4,
-		"\x1b[1\r\nm":           4,
-		"\x1b[1\rCx":            5,
-		"\x9b1m\u009b1m\u0085":  9,
-		"\x1b]0;title\x1b\\":    11,
-		"\x1b]0;日本\x07":         11,
-		"\x1b]0;a\u009cb":       7,
-		"\x1b]0;never ended\n":  15,
-		"\xff\xfe\xe6 no UTF-8": 0,
+		"plain\ttext\n語":           0,
+		"CRLF\r\nCRLF\r\n":         0,
+		"CR CR LF\r\r\n":           1,
+		"50%\r60%\n":               1,
+		"50%\r60%\r\n":             1,
+		"\x00\x00\x00a\a\b":        5,
+		"\x1b[1mbold\x1b[m":        7,
+		"\x1b[1\nm":                4,
+		"\x1b[1\r\nm":              4,
+		"\x1b[1\rCx":               5,
+		"a\r\x1b[1m\nb":            4,
+		"a\r\x1b[1m\x1b[mb":        8,
+		"VT\v and FF\f\r\v\r\f":    0,
+		"\x1b[1\vm\x1bPa\vb\x1b\\": 11,
+		"\x9b1m\u009b1m\u0085":     9,
+		"\x1b]0;title\x1b\\":       11,
+		"\x1b]0;日本\x07":            11,
+		"\x1b]0;a\u009cb":          7,
+		"\x1b]0;never ended\n":     15,
+		"\xff\xfe\xe6 no UTF-8":    0,
 	} {
 		for size := 1; size <= len(in); size++ {
 			z := New(discard{})
@@ -226,14 +276,17 @@ func TestLineIsWhatATerminalShowsNow(t *testing.T) {
 func TestTheFrontOfALongLineIsHandedOn(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ in, want string }{
-		"as it is":       {strings.Repeat("x", 5*maxLine), strings.Repeat("x", 5*maxLine)},
-		"runes whole":    {"x" + strings.Repeat("語", maxLine), "x" + strings.Repeat("語", maxLine)},
-		"up to maxLine":  {strings.Repeat("x", maxLine) + "\rY", "Y" + strings.Repeat("x", maxLine-1)},
-		"past maxLine":   {strings.Repeat("x", maxLine+1) + "\rY", strings.Repeat("x", maxLine/2) + "Y" + strings.Repeat("x", maxLine/2)},
-		"to a column":    {strings.Repeat("x", maxLine+1) + "\x1b[1GY\x1b[101GZ", strings.Repeat("x", maxLine/2) + "Y" + strings.Repeat("x", 99) + "Z" + strings.Repeat("x", maxLine/2-100)},
-		"erased":         {strings.Repeat("x", maxLine+1) + "\x1b[2K\rdone", strings.Repeat("x", maxLine/2) + "done"},
-		"edited":         {strings.Repeat("x", maxLine-2) + "\x1b[4Dé日\n", strings.Repeat("x", maxLine-6) + "é日x\n"},
-		"in edited text": {strings.Repeat("x", maxLine) + "\r" + strings.Repeat("語", maxLine/4), strings.Repeat("語", maxLine/4) + strings.Repeat("x", maxLine/2)},
+		"as it is":          {strings.Repeat("x", 5*maxLine), strings.Repeat("x", 5*maxLine)},
+		"runes whole":       {"x" + strings.Repeat("語", maxLine), "x" + strings.Repeat("語", maxLine)},
+		"up to maxLine":     {strings.Repeat("x", maxLine) + "\rY", "Y" + strings.Repeat("x", maxLine-1)},
+		"past maxLine":      {strings.Repeat("x", maxLine+1) + "\rY", strings.Repeat("x", maxLine/2) + "Y" + strings.Repeat("x", maxLine/2)},
+		"to a column":       {strings.Repeat("x", maxLine+1) + "\x1b[1GY\x1b[101GZ", strings.Repeat("x", maxLine/2) + "Y" + strings.Repeat("x", 99) + "Z" + strings.Repeat("x", maxLine/2-100)},
+		"erased":            {strings.Repeat("x", maxLine+1) + "\x1b[2K\rdone", strings.Repeat("x", maxLine/2) + "done"},
+		"edited":            {strings.Repeat("x", maxLine-2) + "\x1b[4Dé日\n", strings.Repeat("x", maxLine-6) + "é日x\n"},
+		"erased, longer":    {strings.Repeat("x", maxLine-2) + "\b\b\x1b[1K\x1b[65536G" + strings.Repeat("y", 10) + "\b\b\x1b[1K", strings.Repeat(" ", maxLine+7) + "y"},
+		"erased at its end": {strings.Repeat("x", maxLine-5537) + "\b" + strings.Repeat("x", 5538) + "\x1b[1Ky", strings.Repeat(" ", maxLine) + "y"},
+		"erased behind it":  {strings.Repeat("x", maxLine) + "\b\x1b[C\x1b[2K\u0301", strings.Repeat(" ", maxLine) + "\u0301"},
+		"in edited text":    {strings.Repeat("x", maxLine) + "\r" + strings.Repeat("語", maxLine/4), strings.Repeat("語", maxLine/4) + strings.Repeat("x", maxLine/2)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.True(t, String(test.in) == test.want, "whole")
@@ -250,6 +303,54 @@ func sanitizeChunks(s string, size int) string {
 		at = append(at, i)
 	}
 	return sanitizeSplit(s, at...)
+}
+
+// What edits cost is paid for with text. If there is too little, nothing is lost.
+func TestEditsThatNothingPaysFor(t *testing.T) {
+	t.Parallel()
+	erase := "\rx\x1b[30000G\x1b[1K" // erases 30,000 columns
+	paid := maxCredit / 30_000       // so many times
+	text := strings.Repeat("x", 60_000)
+	for name, test := range map[string]struct{ in, want string }{
+		"erased as often as is paid for": {text + strings.Repeat(erase, paid) + "\n", strings.Repeat(" ", 30_000) + text[:30_000] + "\n"},
+		"erased once more":               {text + strings.Repeat(erase, paid+1) + "\n", "x" + strings.Repeat(" ", 29_999) + text[:30_000] + "\n"},
+		"text pays again":                {text + strings.Repeat(erase, paid) + "\n" + text + erase + "\n", strings.Repeat(" ", 30_000) + text[:30_000] + "\n" + strings.Repeat(" ", 30_000) + text[:30_000] + "\n"},
+		"erasing blanks costs nothing":   {text + "\b\b" + strings.Repeat("\x1b[1K", 10_000) + "y", strings.Repeat(" ", 59_998) + "yx"},
+		"a terminal's columns are free":  {text[:500] + strings.Repeat("\rx\x1b[400G\x1b[1K", 10_000), strings.Repeat(" ", 400) + text[:100]},
+		"lines of a table":               {strings.Repeat("name\x1b[60Gvalue\n", 20_000), strings.Repeat("name"+strings.Repeat(" ", 55)+"value\n", 20_000)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.True(t, String(test.in) == test.want, "whole")
+			for _, size := range []int{97, 997, 60_001} {
+				require.True(t, sanitizeChunks(test.in, size) == test.want, "in chunks of %d", size)
+			}
+		})
+	}
+	t.Run("blanks before the cursor", func(t *testing.T) {
+		in := strings.Repeat("x\x1b[512Gy\n", 50_000)
+		got := String(in)
+		require.Less(t, len(got), maxCredit+(columnsPerByte+1)*len(in)/4)
+		require.Equal(t, in, strings.NewReplacer(" ", "", "y", "\x1b[512Gy").Replace(got), "no text is lost")
+		require.True(t, got == sanitizeChunks(in, 997))
+	})
+}
+
+// Whatever is written behind a line that was erased at the limit.
+func TestEditsAtTheLimitOfALine(t *testing.T) {
+	t.Parallel()
+	for fill, width := range map[string]int{"x": 1, "語": 2, "\t": tabStop} {
+		for _, columns := range []int{maxLine, maxLine + 1} {
+			text := strings.Repeat("x", columns%width) + strings.Repeat(fill, columns/width)
+			for _, edit := range []string{"\x1b[1K", "\x1b[2K"} {
+				for _, next := range []string{"x", "語", "\u0301", "\x1b[C\x1b[1Ky"} {
+					in := text + "\b\x1b[C" + edit + next + "z"
+					want := String(in)
+					require.True(t, utf8.ValidString(want))
+					require.True(t, want == sanitizeSplit(in, len(text), len(in)-2), "%d columns of %q, then %q and %q", columns, fill, edit, next)
+				}
+			}
+		}
+	}
 }
 
 // What is finished at the bound must not depend on the chunks either.
@@ -295,7 +396,7 @@ func TestMemoryOfALineIsBounded(t *testing.T) {
 			for range 20 {
 				_, _ = z.Write([]byte(chunk))
 				_ = z.Line()
-				require.LessOrEqual(t, memory(z), 32*maxLine)
+				require.LessOrEqual(t, memory(z), maxMemory)
 			}
 		})
 	}
@@ -309,6 +410,9 @@ func TestASanitizerAtRestIsSmall(t *testing.T) {
 	_, _ = z.Write([]byte("\n"))
 	assert.LessOrEqual(t, memory(z), 2*retained)
 }
+
+// maxMemory is what a Sanitizer may hold between two Writes.
+const maxMemory = 1400 << 10
 
 // memory returns the size of the buffers.
 func memory(z *Sanitizer) int {
@@ -392,6 +496,19 @@ func TestRuneWidth(t *testing.T) {
 			t.Errorf("%U: %d, want %d", r, got, want)
 		}
 	}
+}
+
+// seeded returns random numbers that begin with SEED, or with the time.
+func seeded(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("SEED"); text != "" {
+		var err error
+		seed, err = strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err, "SEED")
+	}
+	t.Logf("SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
 }
 
 type discard struct{}

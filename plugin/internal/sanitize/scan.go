@@ -123,8 +123,12 @@ func barPrefix(p []byte) int {
 // width returns how many columns a printable rune, encoded in p, has: 0, 1 or 2.
 func width(r rune, p []byte) int {
 	switch {
-	case r < 0x300 && r != 0xad, r >= 0x2500 && r < 0x25c0, r >= 0x2800 && r < 0x2900, r == utf8.RuneError:
-		return 1 // Latin, and the characters of bars: boxes, blocks, braille
+	case r < 0x300 && r != 0xad, r >= 0x370 && r < 0x483, r == utf8.RuneError:
+		return 1 // Latin, Greek, Cyrillic
+	case r >= 0x300 && r < 0x370:
+		return 0 // accents
+	case r >= 0x2500 && r < 0x25c0, r >= 0x2800 && r < 0x2900:
+		return 1 // the characters of bars: boxes, blocks, braille
 	case r >= 0x4e00 && r < 0xa000, r >= 0xac00 && r < 0xd7a4, r >= 0x3041 && r < 0x3097, r >= 0x30a1 && r < 0x30fb:
 		return 2
 	}

@@ -175,16 +175,22 @@ func randomStep(r *rand.Rand) step {
 func TestALineIsWhatATerminalShows(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 4_000 {
+	for i := range 4_000 {
 		var raw string
 		var want terminal
 		var b bytes.Buffer
 		z := New(&b)
 		for range random.IntN(24) {
 			next := randomStep(random)
-			raw += next.raw
-			next.do(&want)
-			_, _ = z.Write([]byte(next.raw))
+			times := 1
+			if i%50 == 0 { // beyond maxColumn
+				times += random.IntN(400)
+			}
+			for range times {
+				next.do(&want)
+			}
+			raw += strings.Repeat(next.raw, times)
+			_, _ = z.Write([]byte(strings.Repeat(next.raw, times)))
 			if random.IntN(2) == 0 {
 				require.Equal(t, want.String(), string(z.Line()), "%q", raw)
 			}
