@@ -29,7 +29,8 @@ type Bash interface {
 	//
 	// When ctx ends with the cause ErrLetRun (context.WithTimeoutCause), the
 	// command goes on as a job instead, until the timeout of a mode that kills, and
-	// the output in the Result does not count as shown.
+	// the output in the Result does not count as shown. With the cause ErrDetach it
+	// does: give that one if somebody reads the Result.
 	Execute(ctx context.Context, req ExecuteRequest) (*Result, error)
 
 	// Check reports on a job: its state and the output that no earlier Result
