@@ -255,7 +255,7 @@ type Output struct {
 	Dropped         int64 `json:"dropped,omitempty"`           // raw bytes so far that were no text: escape sequences, control characters
 
 	// Notable are the first and the last ones of the lines that look like errors within
-	// 4 MiB of either end of what the limits cut. They come from the log.
+	// 4 MiB of either end of what the limits cut, each line once. They come from the log.
 	Notable []Line `json:"notable,omitempty"`
 
 	Path      string `json:"path,omitempty"`       // log with the whole stream so far; every job has one; "" if Content is all there was
