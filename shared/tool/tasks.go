@@ -173,17 +173,22 @@ func isForgotten(err error) bool {
 // since cuts the final output of a stream to the part that no answer has shown.
 // unread is the stream's Output from the last Check before the Kill. The part begins with a
 // whole line: a line shown unfinished is shown again, as the process may have rewritten it.
+// Its Head is that of unread: the beginning of the stream may have been shown.
 func since(unread, final shared.Output) shared.Output {
 	end := len(final.Content)
 	at := int(unread.TotalBytes-final.TotalBytes) - len(unread.Content) + end
 	if at > end { // the line has become shorter
 		at = end - 1
 	}
-	if at = strings.LastIndexByte(final.Content[:max(0, at)], '\n') + 1; at > 0 { // else all of it is new
+	at = strings.LastIndexByte(final.Content[:max(0, at)], '\n') + 1
+	if at > 0 { // else all of it is new
 		final.Content = final.Content[at:]
-		final.Truncated, final.TruncatedBy, final.LastLinePartial, final.StartsMidLine = false, "", false, false
-		final.OutputBytes, final.OutputLines = len(final.Content), len(slices.Collect(strings.Lines(final.Content)))
+		final.Truncated, final.TruncatedBy = unread.Truncated, unread.TruncatedBy
+		final.LastLinePartial, final.StartsMidLine = false, false
 	}
+	final.Head = unread.Head
+	final.OutputBytes = len(final.Head) + len(final.Content)
+	final.OutputLines = lineCount(final.Head) + lineCount(final.Content)
 	return final
 }
 
