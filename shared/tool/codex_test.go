@@ -53,7 +53,7 @@ func TestNativeTalksToAJob(t *testing.T) {
 	answer = a.use("bash_input", args{"id": answer.ID, "input": "two\n12345", "close_input": true, "wait": 60})
 	assert.Equal(t, "one-two\n5\n[job "+answer.ID+" ended with exit code 0]", answer.Text)
 	answer = a.run(args{"command": "printf 'one\\n\\033[2Jtwo\\033[1;1Hthree'; read -r line; exit 7", "tty": true, "timeout": 1})
-	assert.Regexp(t, `^three\n( +)?two\n\[job `+answer.ID+` is running, .* above is its screen\]\n\[It waits for input on its stdin`, answer.Text)
+	assert.Regexp(t, `^three\n( +)?two\n\[job `+answer.ID+` is running, .* above is its screen\]\n\[Full output: /\S+\]\n\[It waits for input on its stdin`, answer.Text)
 	answer = a.use("bash_input", args{"id": answer.ID, "input": "\r", "wait": 60})
 	assert.Contains(t, answer.Text, "ended with exit code 7")
 }
