@@ -92,11 +92,11 @@ func (s *tasks) check(ctx context.Context, id string, req shared.CheckRequest) (
 	}
 	again := shared.CheckRequest{PID: t.pid, All: req.All, Limits: cmp.Or(req.Limits, s.opts.Limits)}
 	r, err := s.bash.Check(context.WithoutCancel(ctx), again)
-	if err != nil || !t.is(*r) { // the job has gone: peeked is its last account
-		return t, peeked, nil
+	if err == nil && t.is(*r) {
+		r.Matched = peeked.Matched
+		return t, r, nil
 	}
-	r.Matched = peeked.Matched
-	return t, r, nil
+	return t, peeked, nil // the job has gone: this is its last account
 }
 
 // await is check after waiting for the end of a task, or for a match in its output. It also
@@ -185,6 +185,7 @@ func since(unread, final shared.Output) shared.Output {
 		final.Content = final.Content[at:]
 		final.Truncated, final.TruncatedBy = unread.Truncated, unread.TruncatedBy
 		final.LastLinePartial, final.StartsMidLine = false, false
+		final.Notable = unread.Notable
 	}
 	final.Head = unread.Head
 	final.OutputBytes = len(final.Head) + len(final.Content)
