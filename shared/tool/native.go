@@ -160,8 +160,8 @@ func (d *native) text(ctx context.Context, r *shared.Result, said string) string
 // just the last lines: a program may draw anything there.
 func (d *native) hidden(ctx context.Context, r *shared.Result) int {
 	rows := withoutBlanks(r.Screen)
-	limits := shared.Limits{MaxLines: len(rows) + shared.MaxRows}
-	now, err := d.bash.Check(context.WithoutCancel(ctx), shared.CheckRequest{PID: r.PID, All: true, Peek: true, Limits: limits})
+	req := shared.CheckRequest{PID: r.PID, All: true, Peek: true, Limits: shared.Limits{MaxLines: len(rows) + shared.MaxRows}}
+	now, err := d.bash.Check(context.WithoutCancel(ctx), req)
 	if err != nil {
 		return 0
 	}
