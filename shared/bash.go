@@ -29,7 +29,8 @@ type Bash interface {
 	//
 	// When ctx ends with the cause ErrLetRun (context.WithTimeoutCause), the
 	// command goes on as a job instead, until the timeout of a mode that kills, and
-	// the output in the Result does not count as shown.
+	// the output in the Result does not count as shown. With the cause ErrDetach it
+	// does: give that one if somebody reads the Result.
 	Execute(ctx context.Context, req ExecuteRequest) (*Result, error)
 
 	// Check reports on a job: its state and the output that no earlier Result
@@ -119,11 +120,12 @@ const (
 	StdinTTY Stdin = "tty"
 )
 
-// Limits bound the output in one Result, each stream by itself.
+// Limits bound the output in one Result, each stream by itself. It is cut at line ends, and
+// within a line only where whole lines would leave more than half of the room unused.
 type Limits struct {
 	MaxLines int // 0: DefaultMaxLines; negative: no limit
 	MaxBytes int // 0: DefaultMaxBytes; at most MaxMaxBytes; negative is invalid
-	Ends     int // >0: when a limit is exceeded, keep this many bytes of each end, at most half of MaxBytes, instead of the tail; negative or above MaxMaxBytes is invalid
+	Ends     int // >0: when a limit is exceeded, keep up to this many bytes of each end, at most half of MaxBytes, instead of the tail; negative or above MaxMaxBytes is invalid
 	Notable  int // how many lines for Output.Notable; 0: none, at no cost; negative or above MaxNotable is invalid
 }
 
@@ -238,23 +240,24 @@ type Process struct {
 // other than tab and newline.
 type Output struct {
 	Content     string `json:"content,omitempty"`      // the tail if truncated
-	Head        string `json:"head,omitempty"`         // the beginning, if truncated with Limits.Ends
+	Head        string `json:"head,omitempty"`         // the beginning, if truncated with Limits.Ends; it ends within a line unless it ends in a newline
 	Truncated   bool   `json:"truncated,omitempty"`    // the limits cut the output that this Result had to show
 	TruncatedBy string `json:"truncated_by,omitempty"` // "lines" or "bytes"
 
 	// The totals are of the whole stream so far, exact however large; the other two
-	// numbers are of Content and Head together.
+	// numbers are of Content and Head together, where a line that both have a part of
+	// counts once.
 	TotalLines      int64 `json:"total_lines,omitempty"`
 	TotalBytes      int64 `json:"total_bytes,omitempty"`
 	OutputLines     int   `json:"output_lines,omitempty"`
 	OutputBytes     int   `json:"output_bytes,omitempty"`
 	LastLinePartial bool  `json:"last_line_partial,omitempty"` // Content is the end of one line longer than MaxBytes
-	StartsMidLine   bool  `json:"starts_mid_line,omitempty"`   // Content begins within a line that is too long for MaxBytes, alone or with the lines after it
+	StartsMidLine   bool  `json:"starts_mid_line,omitempty"`   // Content begins within a line that is too long for MaxBytes or Ends, alone or with the lines after it
 	Partial         bool  `json:"partial,omitempty"`           // Content ends in a line that is still being written
 	Dropped         int64 `json:"dropped,omitempty"`           // raw bytes so far that were no text: escape sequences, control characters
 
 	// Notable are the first and the last ones of the lines that look like errors within
-	// 4 MiB of either end of what the limits cut. They come from the log.
+	// 4 MiB of either end of what the limits cut, each line once. They come from the log.
 	Notable []Line `json:"notable,omitempty"`
 
 	Path      string `json:"path,omitempty"`       // log with the whole stream so far; every job has one; "" if Content is all there was

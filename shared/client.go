@@ -196,7 +196,8 @@ func (c *client) await(ctx context.Context, done <-chan struct{}, number uint64,
 		case <-done:
 			return nil
 		case <-over:
-			args := cancelArgs{number, errors.Is(context.Cause(ctx), ErrLetRun)}
+			cause := context.Cause(ctx)
+			args := cancelArgs{Call: number, LetRun: errors.Is(cause, ErrLetRun), Detach: errors.Is(cause, ErrDetach)}
 			go func() { _ = c.send("Plugin.Cancel", args, new(nothing)) }()
 			over, patience = nil, time.After(min(most.cancel, longest)+cancelPatience)
 		case <-patience:

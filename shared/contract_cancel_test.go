@@ -2,6 +2,7 @@ package shared_test
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -198,4 +199,30 @@ func TestErrLetRunLeavesTheCommandRunning(t *testing.T) {
 			kill(t, bash, done.result.PID)
 		})
 	}
+}
+
+// The output in the Result counts as shown if the caller delivers it, and only then.
+func TestErrDetachCountsAsShown(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	for _, cause := range []error{shared.ErrDetach, shared.ErrLetRun, fmt.Errorf("the answer is late: %w", shared.ErrDetach)} {
+		for _, mode := range []shared.Mode{shared.ModeDetach, shared.ModeTerminate, shared.ModeAuto} {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			ready := filepath.Join(t.TempDir(), "ready")
+			running := startExecute(ctx, bash, shared.ExecuteRequest{Command: "echo so far; echo >" + ready + "; exec " + forever, Mode: mode})
+			awaitFile(t, ready)
+			cancel(cause)
+			done := await(t, running)
+			require.NoError(t, done.err)
+			assert.Equal(t, shared.StatusRunning, done.result.Status)
+			pid, shown := done.result.PID, ""
+			if cause != shared.ErrLetRun { //nolint:errorlint // this very one
+				shown = done.result.Stdout.Content
+			}
+			check(t, bash, shared.CheckRequest{PID: pid, Peek: true, All: true, Wait: hang, WaitFor: "so far\n"})
+			assert.Equal(t, "so far\n", shown+check(t, bash, shared.CheckRequest{PID: pid}).Stdout.Content, "%v in mode %s", cause, mode)
+			kill(t, bash, pid)
+		}
+	}
+	assert.ErrorIs(t, shared.ErrDetach, shared.ErrLetRun, "for a Bash that knows only that")
 }

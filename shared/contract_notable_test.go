@@ -38,6 +38,32 @@ func TestNotableLinesOfWhatWasCut(t *testing.T) {
 	}
 }
 
+// A line that is longer than what is searched at a time is listed once, by its beginning.
+func TestNotableLinesThatAreVeryLong(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	begins := "long " + strings.Repeat("x", 495)
+	for _, test := range []struct{ command, want string }{
+		// An error in both ends of what is cut, in the first, in the last, behind a beginning that
+		// Head shows, and everywhere.
+		{"seq 1000; printf 'long '; " + filler + "; echo ' error'; seq 500000", "1001:" + begins + "\n"},
+		{"seq 1000; printf 'long '; " + filler + "; printf error; " + filler + filler2, "1001:" + begins + "\n"},
+		{"seq 1000; printf 'long '; " + filler + filler2 + "; printf ' error '; " + filler + "; seq 50000", "1001:" + begins + "\n"},
+		{"printf 'long '; " + filler + "; printf error; " + filler, "1:" + begins + "\n"},
+		{"yes 'long xxxxxx error' | head -c 3000000 | tr '\\n' ' '", "1:" + strings.Repeat("long xxxxxx error ", 30)[:500] + "\n"},
+	} {
+		for _, ends := range []int{0, 1000} {
+			r := execute(t, bash, shared.ExecuteRequest{Command: test.command, Limits: shared.Limits{Notable: 10, Ends: ends}})
+			assert.Equal(t, test.want, listLines(r.Stdout.Notable), test.command)
+		}
+	}
+}
+
+const (
+	filler  = "head -c 3000000 /dev/zero | tr '\\0' x"
+	filler2 = "; " + filler + "; " + filler + "; " + filler + "; " + filler
+)
+
 func TestNotableLinesOfTheOutputSinceTheLastCheck(t *testing.T) {
 	t.Parallel()
 	bash := launch(t)

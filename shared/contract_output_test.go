@@ -187,12 +187,13 @@ func TestLimitsEnds(t *testing.T) {
 		r := check(t, bash, shared.CheckRequest{PID: pid, Limits: shared.Limits{Ends: 4, MaxLines: 10}})
 		assert.Equal(t, "1\n2\n", r.Stdout.Head)
 		assert.Equal(t, "ast\n", r.Stdout.Content)
+		assert.True(t, r.Stdout.StartsMidLine)
 	})
 	t.Run("of a flood", func(t *testing.T) {
 		r := execute(t, bash, shared.ExecuteRequest{Command: "seq 1000000", Limits: shared.Limits{Ends: 25000}})
-		assert.Equal(t, seq(1, 1000000)[:25000], r.Stdout.Head)
-		assert.True(t, strings.HasSuffix(seq(1, 1000000), r.Stdout.Content))
-		assert.Len(t, r.Stdout.Content, 25000)
+		assert.Equal(t, seq(1, 5221), r.Stdout.Head)
+		assert.True(t, strings.HasSuffix(seq(1, 1000000), "\n"+r.Stdout.Content))
+		assert.Len(t, r.Stdout.Content, 24998, "whole lines")
 	})
 }
 

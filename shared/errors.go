@@ -1,6 +1,9 @@
 package shared
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Code is the kind of an Error, stable across versions and processes.
 type Code string
@@ -41,6 +44,10 @@ func (e *Error) Is(target error) bool {
 // ErrLetRun is the cause of a context whose end makes Execute return and leaves
 // the command running, as a job.
 var ErrLetRun = errors.New("the caller waits no longer: the command goes on")
+
+// ErrDetach is ErrLetRun from a caller that waits no longer but delivers the Result: the
+// output in the Result counts as shown. To a Bash that knows only ErrLetRun, it is that.
+var ErrDetach = fmt.Errorf("%w, and its output so far is delivered", ErrLetRun)
 
 // Sentinels for errors.Is, one for each code.
 var (

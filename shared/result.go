@@ -64,12 +64,18 @@ func (r Result) String() string {
 	for _, job := range r.Jobs {
 		text += "\n" + job.String()
 	}
-	for i, heading := range []string{"left running", "ended"} {
-		for _, p := range [][]Process{r.Leftover, r.Ended}[i] {
-			text += fmt.Sprintf("\n%s: %d %.100q", heading, p.PID, p.Command)
-		}
+	if r.Usage != (Usage{}) {
+		text += "\nused: " + r.Usage.String()
 	}
+	text += processes("left running", r.Leftover) + processes("ended", r.Ended)
 	return text + r.Stdout.section("stdout") + r.Stderr.section("stderr")
+}
+
+func processes(heading string, all []Process) (text string) {
+	for _, p := range all {
+		text += fmt.Sprintf("\n%s: %d %.100q", heading, p.PID, p.Command)
+	}
+	return text
 }
 
 func (r Result) outcome() string {
@@ -86,15 +92,27 @@ func (r Result) outcome() string {
 	return strings.TrimSuffix(fmt.Sprintf("%s, %v: %s", text, r.Duration.Round(time.Millisecond), r.Exceeded), ": ")
 }
 
-// section shows the output below where its log is.
+// section shows the output below where its log is, and the notable lines below that.
 func (o Output) section(name string) string {
 	if o.TotalBytes == 0 && o.Content == "" && o.Path == "" && o.PathError == "" {
 		return ""
 	}
 	if o.Truncated {
 		name += fmt.Sprintf(", %d of %d lines", o.OutputLines, o.TotalLines)
-		o.Content = strings.TrimPrefix(o.Head+"\n…\n"+o.Content, "\n")
+		o.Content = strings.TrimPrefix(strings.TrimSuffix(o.Head, "\n")+"\n…\n"+o.Content, "\n")
 	}
-	name += strings.TrimSuffix(", "+o.Path, ", ") + strings.TrimSuffix(", "+o.PathError, ", ")
-	return "\n" + name + ":\n" + strings.TrimSuffix(o.Content, "\n")
+	if o.Path != "" {
+		name += ", " + o.Path
+	}
+	if o.PathError != "" {
+		name += ", " + o.PathError
+	}
+	text := "\n" + name + ":\n" + strings.TrimSuffix(o.Content, "\n")
+	if len(o.Notable) > 0 {
+		text += "\nleft out, like errors:"
+	}
+	for _, line := range o.Notable {
+		text += fmt.Sprintf("\n%d: %s", line.Number, line.Text)
+	}
+	return text
 }

@@ -84,7 +84,12 @@ func TestAResultIsPrintedForPeople(t *testing.T) {
 		"killed (cancel), exit code -1, 0s\npid 0: \"a\"": {Command: "a", Status: StatusKilled, Cause: CauseCancel, ExitCode: -1},
 		"failed, exit code 1, 0s\npid 7: \"a\"\nstderr, 2 of 9 lines, /log, full:\na\n…\nz": {
 			PID: 7, Command: "a", Status: StatusFailed, ExitCode: 1,
-			Stderr: Output{Head: "a", Content: "z\n", Truncated: true, OutputLines: 2, TotalLines: 9, Path: "/log", PathError: "full"}},
+			Stderr: Output{Head: "a\n", Content: "z\n", Truncated: true, OutputLines: 2, TotalLines: 9, Path: "/log", PathError: "full"}},
+		"failed, exit code 1, 0s\npid 7: \"a\"\nused: 20ms of processor time, 4 KiB, processes: 2\nleft running: 8 \"b\"\n" +
+			"stdout, 1 of 90 lines, /log:\n…\nz\nleft out, like errors:\n3: error: x\n70: FAIL": {
+			PID: 7, Command: "a", Status: StatusFailed, ExitCode: 1, Leftover: []Process{{8, "b"}},
+			Usage:  Usage{MaxMemory: 4096, CPU: 20 * time.Millisecond, MaxProcesses: 2},
+			Stdout: Output{Content: "z\n", Truncated: true, OutputLines: 1, TotalLines: 90, Path: "/log", Notable: []Line{{3, "error: x"}, {70, "FAIL"}}}},
 		"jobs:\nrunning, 1s\npid 7: \"sleep 9\"": {Jobs: []Result{{PID: 7, Command: "sleep 9", Status: StatusRunning, Duration: time.Second}}},
 	} {
 		assert.Equal(t, want, r.String())

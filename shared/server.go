@@ -117,7 +117,10 @@ func (s *server) Kill(args killArgs, r *reply) error {
 // Cancel ends the context of a call, even of one that arrives later.
 func (s *server) Cancel(args cancelArgs, _ *nothing) error {
 	var cause error
-	if args.LetRun {
+	switch {
+	case args.Detach:
+		cause = ErrDetach
+	case args.LetRun:
 		cause = ErrLetRun
 	}
 	if session := s.session.Load(); session != nil {

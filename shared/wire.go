@@ -52,10 +52,11 @@ type killArgs = struct {
 	Request KillRequest
 }
 
-// cancelArgs end a call. With LetRun its command goes on as a job.
+// cancelArgs end a call. With LetRun its command goes on as a job, and with Detach its
+// output counts as shown, too.
 type cancelArgs = struct {
-	Call   uint64
-	LetRun bool
+	Call           uint64
+	LetRun, Detach bool
 }
 
 // reply carries a Result or an Error.

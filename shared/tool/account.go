@@ -104,16 +104,41 @@ func processes(all []shared.Process, most int, separator string, name func(share
 	return strings.Join(names, separator)
 }
 
-// shown is the text of a stream, where a line that is still being written is marked.
-// If all output of the command was no text, it says so.
+// shown is the text of a stream, where a line that is still being written is marked, and so
+// is a middle that is left out. If all output of the command was no text, it says so.
 func shown(r *shared.Result, o shared.Output) string {
+	middle := ""
+	if o.Head != "" {
+		middle = "[the middle is left out]\n"
+	}
+	return shownAround(r, o, middle)
+}
+
+// shownAround is shown with a line for the middle that is left out; "" if there is none.
+func shownAround(r *shared.Result, o shared.Output, middle string) string {
+	text := o.Content
+	if middle != "" {
+		text = aroundCut(o, middle)
+	}
 	switch {
 	case o.Partial && o.Content != "" && !over(r):
-		return o.Content + "\n[the line above is not finished]\n"
+		return text + "\n[the line above is not finished]\n"
 	case o.Dropped > 0 && r.Stdout.TotalBytes+r.Stderr.TotalBytes == 0:
 		return "[" + count(int(o.Dropped), "byte") + " that are not text]\n"
 	}
-	return o.Content
+	return text
+}
+
+// aroundCut is both ends of a stream, where "…" marks a line that is cut.
+func aroundCut(o shared.Output, middle string) string {
+	head, tail := o.Head, o.Content
+	if head != "" && !strings.HasSuffix(head, "\n") {
+		head += "…\n"
+	}
+	if o.StartsMidLine {
+		tail = "…" + tail
+	}
+	return head + middle + tail
 }
 
 // streams shows the streams that are not empty.
@@ -136,12 +161,26 @@ func headed(r *shared.Result, stdout, stderr string, always bool) string {
 // amount says how much of a stream is shown.
 func amount(o shared.Output) string {
 	switch {
+	case o.Head != "":
+		ends, _ := bothEnds(o)
+		return ends
 	case o.LastLinePartial:
 		return "last " + count(o.OutputBytes, "byte")
 	case o.Truncated:
 		return "last " + count(o.OutputLines, "line")
 	}
 	return count(o.OutputLines, "line")
+}
+
+// bothEnds says how much of both ends of a stream is shown, and how much there is: in lines,
+// or in bytes if one of the ends is only a part of a line.
+func bothEnds(o shared.Output) (ends, all string) {
+	head, tail, total, unit := len(o.Head), len(o.Content), o.TotalBytes, "byte"
+	isPart := !strings.Contains(o.Head, "\n") || o.StartsMidLine && lineCount(o.Content) == 1
+	if !isPart {
+		head, tail, total, unit = lineCount(o.Head), lineCount(o.Content), o.TotalLines, "line"
+	}
+	return fmt.Sprintf("first %d and last %s", head, count(tail, unit)), count(int(total), unit)
 }
 
 // omissions has a line for each truncated stream.
@@ -155,6 +194,9 @@ func omission(name string, o shared.Output) string {
 		return ""
 	case o.OutputBytes == 0:
 		return fmt.Sprintf("\n[%s: %s, not shown again. %s]", name, count(int(o.TotalLines), "line"), fullOutput(o))
+	case o.Head != "":
+		ends, all := bothEnds(o)
+		return fmt.Sprintf("\n[%s: Showing %s; %s in all. %s]", name, ends, all, fullOutput(o))
 	case o.LastLinePartial:
 		return fmt.Sprintf("\n[%s: Showing last %d of %d bytes, the end of a long line. %s]", name, o.OutputBytes, o.TotalBytes, fullOutput(o))
 	case o.StartsMidLine:

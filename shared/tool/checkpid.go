@@ -87,7 +87,10 @@ func (d checkPID) look(ctx context.Context, pid int) Answer {
 	r, err := d.bash.Check(ctx, shared.CheckRequest{PID: pid, Limits: d.opts.Limits})
 	if err == nil && over(r) {
 		// The last account has all the output, however often the model asks for it.
-		r, err = d.bash.Check(ctx, shared.CheckRequest{PID: r.PID, All: true, Limits: d.opts.Limits})
+		all, gone := d.bash.Check(ctx, shared.CheckRequest{PID: r.PID, All: true, Limits: d.opts.Limits})
+		if gone == nil && all.Started.Equal(r.Started) {
+			r = all
+		}
 	}
 	switch {
 	case err != nil:
@@ -140,7 +143,7 @@ func (checkPID) final(pid int, head, output string, r *shared.Result) string {
 }
 
 func (checkPID) failed(what string, pid int, err error) Answer {
-	if errors.Is(err, shared.ErrNotFound) && !errors.Is(err, shared.ErrCrashed) {
+	if isForgotten(err) {
 		return failed("no background process", err) // it lists the jobs
 	}
 	return failed(fmt.Sprintf("cannot %s process %d", what, pid), err)

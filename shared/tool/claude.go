@@ -105,17 +105,25 @@ func (d *claude) output(ctx context.Context, args claudeOutputArgs, _ io.Writer)
 // tagged shows the lines of a stream that match.
 func tagged(tag string, r *shared.Result, o shared.Output, filter string) string {
 	re := regexp.MustCompile(filter) // checkPattern was here
-	var b strings.Builder
-	for line := range strings.Lines(o.Content) {
-		if re.MatchString(strings.TrimSuffix(line, "\n")) {
-			b.WriteString(line)
-		}
-	}
-	o.Content, o.Partial = b.String(), o.Partial && !strings.HasSuffix(b.String(), "\n")
+	first, _, _ := strings.Cut(o.Content, "\n")
+	o.StartsMidLine = o.StartsMidLine && re.MatchString(first)
+	o.Head, o.Content = matching(re, o.Head), matching(re, o.Content)
+	o.Partial = o.Partial && !strings.HasSuffix(o.Content, "\n")
 	if text := shown(r, o); text != "" {
 		return fmt.Sprintf("\n\n<%s>\n%s</%[1]s>", tag, endLine(text))
 	}
 	return ""
+}
+
+// matching returns the lines of a text that match.
+func matching(re *regexp.Regexp, text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if re.MatchString(strings.TrimSuffix(line, "\n")) {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
 
 func (d *claude) kill(ctx context.Context, args claudeKillArgs, _ io.Writer) Answer {

@@ -1,10 +1,15 @@
 package tool_test
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
+	"bashplugin/shared"
 	"bashplugin/shared/tool"
 )
 
@@ -48,4 +53,80 @@ func TestNativeKilledJobIsDescribedAsShown(t *testing.T) {
 	assert.Regexp(t, want, text)
 	assert.FileExists(t, oneOf(t, `Full output: (/\S+)\]`, text))
 	assert.Regexp(t, want, a.use("bash_job", args{"id": id, "wait_for": "one"}).Text)
+}
+
+// limitEnds are limits that keep both ends of longer output.
+var limitEnds = shared.Limits{MaxLines: -1, MaxBytes: 1000, Ends: 20}
+
+// Where both ends are kept, both are shown, and the numbers are of what is shown.
+func TestBothEndsAreShown(t *testing.T) {
+	t.Parallel()
+	const (
+		lines = "1\n2\n3\n4\n5\n6\n7\n8\n9\n[the middle is left out]\n997\n998\n999\n1000\n"
+		parts = "xxxxxxxxxxxxxxxxxxxx…\n[the middle is left out]\n…xxxxxxxxxxxxxxxxxxxx"
+	)
+	for dialect, shape := range map[tool.Dialect]string{
+		tool.Native:   "%s\n[ended with exit code 0]\n[output: Showing %s. Full output: <log>]",
+		tool.Claude:   "%s\n[stdout: Showing %s. Full output: <log>]",
+		tool.CheckPID: "stdout:\n%s\n\nexit code: 0\n[stdout: Showing %s. Full output: <log>]",
+		tool.BashID:   "stdout:\n%s\n\nexit code: 0\n[stdout: Showing %s. Full output: <log>]",
+		tool.TaskID: "Command: <command>\nDirectory: <dir>\nStdout: %s\nStderr: (empty)\nError: (none)\nExit Code: 0\nSignal: (none)\n" +
+			"Background PIDs: (none)\nProcess Group PGID: <pid>\n[stdout: Showing %s. Full output: <log>]",
+	} {
+		a := newAgentWith(t, dialect, plugin, tool.Options{Limits: limitEnds})
+		for command, want := range map[string]string{
+			"seq 1000":                 fmt.Sprintf(shape, strings.TrimSuffix(lines, "\n"), "first 9 and last 4 lines; 1000 lines in all"),
+			"printf 'x%.0s' {1..5000}": fmt.Sprintf(shape, parts, "first 20 and last 20 bytes; 5000 bytes in all"),
+		} {
+			answer := a.runs(command)
+			r := answer.Result
+			own := strings.NewReplacer("<command>", command, "<dir>", a.dir, "<pid>", strconv.Itoa(r.PID), "<log>", r.Stdout.Path)
+			assert.Equal(t, own.Replace(want), answer.Text, dialect)
+		}
+	}
+	a := newAgentWith(t, tool.Mode, plugin, tool.Options{Limits: limitEnds})
+	answer := a.runs("seq 1000")
+	assert.Equal(t, "[output truncated in middle: got 3893 bytes, showing 35]\n1\n2\n3\n4\n5\n6\n7\n8\n9\n"+
+		"[snip: 3858 bytes, 987 lines; all of it: "+answer.Result.Stdout.Path+"]\n997\n998\n999\n1000\n", answer.Text)
+}
+
+// The new output of a job has two ends of its own: the beginning of all output is not shown
+// again.
+func TestBothEndsOfNewOutput(t *testing.T) {
+	t.Parallel()
+	for dialect, names := range jobTools {
+		t.Run(string(dialect), func(t *testing.T) {
+			t.Parallel()
+			a := newAgentWith(t, dialect, plugin, tool.Options{Limits: limitEnds})
+			open := a.door("more")
+			r := a.run(args{"command": "echo start; read < more; seq 1001 2000; exec " + forever, names.start: true})
+			id := r.ID
+			text := a.collect(names.output, args{names.id: id}, "", "start")
+			assert.NotContains(t, text, "left out")
+			open()
+			awaitLine(a, r.Result.PID, "2000")
+			text = a.use(names.kill, args{names.killID: id}).Text
+			assert.NotContains(t, text, "start")
+			assert.Contains(t, text, "1001\n1002\n1003\n1004\n[the middle is left out]\n1997\n1998\n1999\n2000\n")
+		})
+	}
+}
+
+// awaitLine waits for a line of a job's output, and shows nothing of it.
+func awaitLine(a *agent, pid int, line string) {
+	a.t.Helper()
+	r, err := a.bash.Check(a.t.Context(), shared.CheckRequest{PID: pid, Peek: true, Wait: hang, WaitFor: "^" + line + "$"})
+	require.NoError(a.t, err)
+	require.True(a.t, r.Matched)
+}
+
+func TestClaudeFiltersBothEnds(t *testing.T) {
+	t.Parallel()
+	a := newAgentWith(t, tool.Claude, plugin, tool.Options{Limits: limitEnds})
+	id := a.run(args{"command": "seq 1000", "run_in_background": true}).ID
+	text := a.use("BashOutput", args{"bash_id": id, "wait": 60000, "filter": "[79]$"}).Text
+	assert.Contains(t, text, "<stdout>\n7\n9\n[the middle is left out]\n997\n999\n</stdout>\n[stdout: Showing first 9 and last 4 lines; 1000 lines in all. ")
+	id = a.run(args{"command": "printf 'x%.0s' {1..5000}; echo; echo z", "run_in_background": true}).ID
+	text = a.use("BashOutput", args{"bash_id": id, "wait": 60000, "filter": "z"}).Text
+	assert.Contains(t, text, "<stdout>\nz\n</stdout>")
 }

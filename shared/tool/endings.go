@@ -13,8 +13,9 @@ import (
 )
 
 // endings append to each background command's log how the command ended, for a
-// model that only reads the log. They wait with Check, which counts the output as
-// shown: another toolset over the same Bash finds that output only in the log.
+// model that only reads the log. Once bash has ended they wait for what it left running,
+// with a Check that counts the output as shown: another toolset over the same Bash finds
+// that output only in the log.
 type endings struct {
 	bash shared.Bash
 	ctx  context.Context // ends with close
@@ -65,20 +66,23 @@ func appendTo(path, text string) {
 // await waits for the job's end and returns how it ended. The text is meaningless
 // if close was called first.
 func (e *endings) await(job *shared.Result, timeout string) string {
-	for ended := false; ; {
-		r, err := e.bash.Check(e.ctx, shared.CheckRequest{PID: job.PID, Wait: time.Hour, Limits: shared.Limits{MaxBytes: 1}})
+	req := shared.CheckRequest{PID: job.PID, Peek: true, Wait: time.Hour, Limits: shared.Limits{MaxBytes: 1}}
+	for isTold := false; ; { // whether the last Check, no Peek, has said that bash has ended
+		r, err := e.bash.Check(e.ctx, req)
 		switch {
 		case errors.Is(err, shared.ErrClosed):
 			return "killed: the session was closed"
-		case err != nil && (!errors.Is(err, shared.ErrNotFound) || errors.Is(err, shared.ErrCrashed)):
+		case err != nil && !isForgotten(err):
 			return "error: " + err.Error()
-		case err != nil || !r.Started.Equal(job.Started): // the Bash has forgotten it, and may have reused its pid
+		case err != nil || !r.Started.Equal(job.Started): // its pid may have been reused
 			return "killed"
-		case ended && over(r), e.ctx.Err() != nil:
+		case isTold && over(r), e.ctx.Err() != nil:
 			return outcome(r, timeout)
 		}
-		// The last output may not be in the log yet. Another Check waits for it.
-		ended = over(r)
+		// What bash has left running may still write, and the last output may not be in the
+		// log yet. A Check waits for that once another has said that bash has ended.
+		isTold = !req.Peek
+		req.Peek = r.Status == shared.StatusRunning
 	}
 }
 

@@ -117,8 +117,8 @@ func middle(r *shared.Result, o shared.Output) string {
 		where = "all of it: " + o.Path
 	}
 	left := count(int(o.TotalBytes)-o.OutputBytes, "byte") + ", " + count(max(0, int(o.TotalLines)-o.OutputLines), "line")
-	return fmt.Sprintf("[output truncated in middle: got %s, showing %d]\n%s[snip: %s; %s]\n%s",
-		count(int(o.TotalBytes), "byte"), o.OutputBytes, endLine(o.Head), left, where, shown(r, o))
+	return fmt.Sprintf("[output truncated in middle: got %s, showing %d]\n", count(int(o.TotalBytes), "byte"), o.OutputBytes) +
+		shownAround(r, o, "[snip: "+left+"; "+where+"]\n")
 }
 
 // remaining says, in at most room bytes, how to reach the processes that the command

@@ -46,7 +46,7 @@ type nativeJobArgs struct {
 	ID      string  `json:"id" jsonschema:"The id of the job"`
 	Wait    integer `json:"wait,omitempty" jsonschema:"Seconds to wait at most, for the job's end or for wait_for (default 0, with wait_for 60; at most {max_s}{call_limit})"`
 	WaitFor string  `json:"wait_for,omitempty" jsonschema:"Regular expression: return as soon as new output matches"`
-	All     flag    `json:"all,omitempty" jsonschema:"Show all output from the beginning, and let wait_for match it"`
+	All     flag    `json:"all,omitempty" jsonschema:"Show all output from the beginning, as text, and let wait_for match it"`
 }
 
 func (a nativeJobArgs) check(opts Options, _ map[string]bool) error {
@@ -96,7 +96,7 @@ func (d *native) run(ctx context.Context, args nativeArgs, live io.Writer) Answe
 	if !over(r) {
 		text += d.opts.fill(": {bash_job} waits for it and shows new output, {bash_kill} ends it")
 	}
-	return Answer{Text: nativeText(r, text), IsError: r.Status == shared.StatusKilled, Result: r, ID: id}
+	return Answer{Text: d.text(ctx, r, text), IsError: r.Status == shared.StatusKilled, Result: r, ID: id}
 }
 
 func (d *native) job(ctx context.Context, args nativeJobArgs, _ io.Writer) Answer {
@@ -112,7 +112,11 @@ func (d *native) look(ctx context.Context, id string, req shared.CheckRequest) A
 	if err != nil {
 		return d.failed(id, err)
 	}
-	return Answer{Text: nativeText(r, "job "+id+" "+outcomeOf(r)+said), Result: r, ID: id}
+	said = "job " + id + " " + outcomeOf(r) + said
+	if req.All {
+		return Answer{Text: nativeText(r, said), Result: r, ID: id}
+	}
+	return Answer{Text: d.text(ctx, r, said), Result: r, ID: id}
 }
 
 func (d *native) kill(ctx context.Context, args nativeKillArgs, _ io.Writer) Answer {
@@ -139,12 +143,50 @@ func (d *native) jobs(ctx context.Context, _ struct{}, _ io.Writer) Answer {
 	return Answer{Text: cmp.Or(strings.Join(lines, "\n"), "[no jobs]"), Result: all}
 }
 
+// text is what a command's terminal shows, and where the rest is. Without a terminal, or
+// once the command has ended, it is nativeText.
+func (d *native) text(ctx context.Context, r *shared.Result, said string) string {
+	if r.Screen == "" || r.Status != shared.StatusRunning {
+		return nativeText(r, said)
+	}
+	log := fullOutput(r.Stdout)
+	if hidden := d.hidden(ctx, r); hidden > 0 {
+		log = "output: " + count(hidden, "line") + " not on the screen. " + log
+	}
+	return endLine(r.Screen) + bracket(said+"; above is its screen", "") + "\n" + bracket(log, "")
+}
+
+// hidden says how many lines of output are not on the screen. It is 0 unless the screen shows
+// just the last lines: a program may draw anything there.
+func (d *native) hidden(ctx context.Context, r *shared.Result) int {
+	rows := withoutBlanks(r.Screen)
+	req := shared.CheckRequest{PID: r.PID, All: true, Peek: true, Limits: shared.Limits{MaxLines: len(rows) + shared.MaxRows}}
+	now, err := d.bash.Check(context.WithoutCancel(ctx), req)
+	if err != nil {
+		return 0
+	}
+	lines := withoutBlanks(now.Stdout.Content)
+	above := len(lines) - len(rows)
+	if above < 0 || !slices.Equal(lines[above:], rows) {
+		return 0
+	}
+	return int(now.Stdout.TotalLines) - lineCount(now.Stdout.Content) + above
+}
+
+// withoutBlanks returns the lines of a text as a screen has them, without blanks at their
+// ends and without empty lines at its end.
+func withoutBlanks(text string) []string {
+	lines := strings.Split(strings.TrimRight(text, " \n"), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " ")
+	}
+	return lines
+}
+
 // nativeText is the new output and, below it, what the tool says.
 func nativeText(r *shared.Result, said string) string {
 	output := shown(r, r.Stdout)
 	switch {
-	case r.Screen != "" && r.Status == shared.StatusRunning:
-		return endLine(r.Screen) + bracket(said+"; above is its screen", "")
 	case output != "":
 		output = endLine(output)
 	case r.Stdout.TotalBytes == 0:

@@ -149,3 +149,55 @@ func TestMalformedNativeCalls(t *testing.T) {
 		{"long pattern", `{"id":"x","wait_for":"` + strings.Repeat("x", 1001) + `"}`, "wait_for is no regular expression of at most 1000 bytes, in Go's syntax: it is longer"},
 	})
 }
+
+// An answer that shows a screen names the log, and says how many lines are only there. With
+// all it is the text of a pipe.
+func TestNativeNamesTheLogOfATerminal(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, tool.Native)
+	lines := func(from, to int) string {
+		var b strings.Builder
+		for i := from; i <= to; i++ {
+			fmt.Fprintln(&b, i)
+		}
+		return b.String()
+	}
+	for _, test := range []struct{ command, screen, hidden, text string }{
+		{"seq 100", lines(62, 100), "output: 61 lines not on the screen. ", lines(1, 100)},
+		{"seq 40; echo; echo", lines(4, 40), "output: 3 lines not on the screen. ", lines(1, 40) + "\n\n"},
+		{"seq 6000; printf 'more? '", lines(5962, 6000) + "more?\n", "output: 5961 lines not on the screen. ", ""},
+		{"seq 38", lines(1, 38), "", lines(1, 38)},
+		{"seq 100; printf '%0130d\\n' 0", lines(64, 100) + strings.Repeat("0", 120) + "\n0000000000\n", "", lines(1, 100) + strings.Repeat("0", 130) + "\n"},
+		{`seq 100; printf '\033[2J\033[Hdrawn'`, "drawn\n", "output: 100 lines not on the screen. ", ""},
+		{`seq 100; printf '\033[2J\033[3;5Hdrawn'`, "\n\n    drawn\n", "", ""},
+	} {
+		started := a.run(args{"command": test.command + "; exec " + forever, "tty": true, "background": true})
+		a.awaitScreen(started.Result.PID, test.screen)
+		id := started.ID
+		answer := a.use("bash_job", args{"id": id})
+		log := answer.Result.Stdout.Path
+		require.FileExists(t, log)
+		state := fmt.Sprintf("[job %s %s", id, "is running, for 0s")
+		want := test.screen + state + "; above is its screen]\n[" + test.hidden + "Full output: " + log + "]"
+		assert.Equal(t, want, inNoTime(answer.Text), test.command)
+		if test.text != "" {
+			assert.Equal(t, test.text+state+"]", inNoTime(a.use("bash_job", args{"id": id, "all": true}).Text), test.command)
+		}
+		assert.False(t, a.use("bash_kill", args{"id": id}).IsError)
+	}
+}
+
+// awaitScreen waits until a job's terminal shows a text.
+func (a *agent) awaitScreen(pid int, text string) {
+	a.t.Helper()
+	require.Eventually(a.t, func() bool {
+		r, err := a.bash.Check(a.t.Context(), shared.CheckRequest{PID: pid, Peek: true})
+		require.NoError(a.t, err)
+		return r.Screen+"\n" == text
+	}, hang, time.Millisecond)
+}
+
+// inNoTime is an answer that came at once.
+func inNoTime(text string) string {
+	return regexp.MustCompile(`is running, for \d+s`).ReplaceAllString(text, "is running, for 0s")
+}

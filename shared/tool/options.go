@@ -40,6 +40,9 @@ type Options struct {
 // of the call with it, so that the command goes on as a job.
 var ErrLetRun = shared.ErrLetRun
 
+// errMaxWait is why a call ends at Options.MaxWait: then its answer is delivered.
+var errMaxWait = fmt.Errorf("the longest wait is over: %w", shared.ErrDetach)
+
 // letRun reports whether a call has ended and its command goes on.
 func letRun(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrLetRun) }
 

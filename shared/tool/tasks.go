@@ -63,10 +63,10 @@ func (s *tasks) addJob(r *shared.Result, mode shared.Mode) string {
 	return id
 }
 
-// check returns a task and an account of it, which is always the final one if this
-// toolset killed the task. The error is shared.ErrNotFound for an id that is not
-// this toolset's, or that the Bash has forgotten.
-func (s *tasks) check(ctx context.Context, id string, req shared.CheckRequest) (*task, *shared.Result, error) {
+// peek returns a task and an account of it, which is always the final one if this
+// toolset killed the task. Its output does not count as shown. The error is
+// shared.ErrNotFound for an id that is not this toolset's, or that the Bash has forgotten.
+func (s *tasks) peek(ctx context.Context, id string, req shared.CheckRequest) (*task, *shared.Result, error) {
 	t := cmp.Or(s.find(id), s.ofProcess(ctx, id))
 	if t == nil {
 		return nil, nil, &shared.Error{Code: shared.CodeNotFound, Message: "there is no background process with the id " + quote(id)}
@@ -74,12 +74,29 @@ func (s *tasks) check(ctx context.Context, id string, req shared.CheckRequest) (
 	if final := t.final.Load(); final != nil {
 		return t, final, nil
 	}
-	req.PID, req.Limits = t.pid, cmp.Or(req.Limits, s.opts.Limits)
+	req.PID, req.Limits, req.Peek = t.pid, cmp.Or(req.Limits, s.opts.Limits), true
 	r, err := s.bash.Check(ctx, req)
 	if err == nil && !t.is(*r) {
 		err = &shared.Error{Code: shared.CodeNotFound, Message: "its pid belongs to a later command"}
 	}
 	return t, r, err
+}
+
+// check is peek, and then the output counts as shown, if somebody reads the answer: a
+// client whose call has ended, but not by MaxWait, has given up waiting for it.
+func (s *tasks) check(ctx context.Context, id string, req shared.CheckRequest) (*task, *shared.Result, error) {
+	t, peeked, err := s.peek(ctx, id, req)
+	isRead := ctx.Err() == nil || errors.Is(context.Cause(ctx), shared.ErrDetach)
+	if err != nil || t.final.Load() != nil || !isRead {
+		return t, peeked, err
+	}
+	again := shared.CheckRequest{PID: t.pid, All: req.All, Limits: cmp.Or(req.Limits, s.opts.Limits)}
+	r, err := s.bash.Check(context.WithoutCancel(ctx), again)
+	if err == nil && t.is(*r) {
+		r.Matched = peeked.Matched
+		return t, r, nil
+	}
+	return t, peeked, nil // the job has gone: this is its last account
 }
 
 // await is check after waiting for the end of a task, or for a match in its output. It also
@@ -101,11 +118,20 @@ func (s *tasks) await(ctx context.Context, id string, req shared.CheckRequest) (
 // kill ends a task. It returns the last account, with the output that no answer has shown,
 // and says what was done with it; what is the task's name in that sentence.
 func (s *tasks) kill(ctx context.Context, what, id string) (r *shared.Result, said string, err error) {
-	t, unread, err := s.check(ctx, id, shared.CheckRequest{})
-	if err != nil || over(unread) {
+	t, unread, err := s.peek(ctx, id, shared.CheckRequest{})
+	if err == nil && over(unread) {
+		_, unread, err = s.check(ctx, id, shared.CheckRequest{})
 		return unread, what + " had already ended.", err
 	}
+	if err != nil {
+		return nil, "", err
+	}
 	final, err := s.bash.Kill(ctx, shared.KillRequest{PID: t.pid, Limits: s.opts.Limits})
+	if isForgotten(err) { // somebody else has killed it meanwhile
+		last := *unread
+		last.Status, last.Cause, last.Leftover = shared.StatusKilled, shared.CauseKill, nil
+		return &last, what + " had already ended.", nil
+	}
 	if err != nil {
 		return nil, "", err
 	}
@@ -138,20 +164,32 @@ func (s *tasks) failed(id string, err error) Answer {
 	return Answer{Text: text, IsError: true, Err: err}
 }
 
+// isForgotten reports whether err says that the Bash knows no such job, and has not lost
+// it by a crash.
+func isForgotten(err error) bool {
+	return errors.Is(err, shared.ErrNotFound) && !errors.Is(err, shared.ErrCrashed)
+}
+
 // since cuts the final output of a stream to the part that no answer has shown.
 // unread is the stream's Output from the last Check before the Kill. The part begins with a
 // whole line: a line shown unfinished is shown again, as the process may have rewritten it.
+// Its Head is that of unread: the beginning of the stream may have been shown.
 func since(unread, final shared.Output) shared.Output {
 	end := len(final.Content)
 	at := int(unread.TotalBytes-final.TotalBytes) - len(unread.Content) + end
 	if at > end { // the line has become shorter
 		at = end - 1
 	}
-	if at = strings.LastIndexByte(final.Content[:max(0, at)], '\n') + 1; at > 0 { // else all of it is new
+	at = strings.LastIndexByte(final.Content[:max(0, at)], '\n') + 1
+	if at > 0 { // else all of it is new
 		final.Content = final.Content[at:]
-		final.Truncated, final.TruncatedBy, final.LastLinePartial, final.StartsMidLine = false, "", false, false
-		final.OutputBytes, final.OutputLines = len(final.Content), len(slices.Collect(strings.Lines(final.Content)))
+		final.Truncated, final.TruncatedBy = unread.Truncated, unread.TruncatedBy
+		final.LastLinePartial, final.StartsMidLine = false, false
+		final.Notable = unread.Notable
 	}
+	final.Head = unread.Head
+	final.OutputBytes = len(final.Head) + len(final.Content)
+	final.OutputLines = lineCount(final.Head) + lineCount(final.Content)
 	return final
 }
 

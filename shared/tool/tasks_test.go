@@ -79,7 +79,7 @@ func TestAnIDNeverReachesALaterJob(t *testing.T) {
 			assert.ErrorIs(t, a.use("bash_output", args{id: old}).Err, shared.ErrNotFound, name)
 			a.use("kill_bash", args{id: old})
 			for _, req := range bash.requests[before:] {
-				assert.IsType(t, shared.CheckRequest{}, req, name)
+				assert.True(t, req.(shared.CheckRequest).Peek, "%s: the output is the later job's", name)
 			}
 			assert.False(t, other.use("kill_bash", args{id: started}).IsError, name)
 		}

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,6 +49,9 @@ func count(n int, thing string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
 }
+
+// lineCount counts lines; one without a newline at the end is one, too.
+func lineCount(text string) int { return len(slices.Collect(strings.Lines(text))) }
 
 // seconds is a duration in seconds, as in 120s and 0.2s.
 func seconds(d time.Duration) string {

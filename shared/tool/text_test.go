@@ -142,7 +142,9 @@ func TestTextOfMode(t *testing.T) {
 	killed := func(cause shared.Cause) shared.Result {
 		return shared.Result{PID: 7, Status: shared.StatusKilled, Cause: cause, ExitCode: 143, Signal: "SIGTERM", Stdout: small}
 	}
-	middle := shared.Output{Head: "first", Content: "last", Truncated: true, TruncatedBy: "bytes", TotalBytes: 3 << 20, TotalLines: 700, OutputLines: 2, OutputBytes: 9, Path: "/log/1"}
+	middle := shared.Output{Head: "first\n", Content: "last", Truncated: true, TruncatedBy: "bytes", TotalBytes: 3 << 20, TotalLines: 700, OutputLines: 2, OutputBytes: 10, Path: "/log/1"}
+	parts := middle
+	parts.Head, parts.OutputBytes, parts.StartsMidLine = "first", 9, true
 	asks(t, tool.Mode, args{"mode": "slow"}, []text{
 		{"completed", shared.Result{PID: 7, Status: shared.StatusCompleted, Stdout: unended}, "no newline", false},
 		{"silent", shared.Result{PID: 7, Status: shared.StatusCompleted}, "[no output]", false},
@@ -150,9 +152,11 @@ func TestTextOfMode(t *testing.T) {
 		{"failed silently", shared.Result{PID: 7, Status: shared.StatusFailed, ExitCode: 2}, "[command failed: exit code 2]", true},
 		{"signal from elsewhere", shared.Result{PID: 7, Status: shared.StatusFailed, ExitCode: 137, Signal: "SIGKILL"}, "[command failed: exit code 137 (SIGKILL)]", true},
 		{"truncated", shared.Result{PID: 7, Status: shared.StatusCompleted, Stdout: middle},
-			"[output truncated in middle: got 3145728 bytes, showing 9]\nfirst\n[snip: 3145719 bytes, 698 lines; all of it: /log/1]\nlast", false},
+			"[output truncated in middle: got 3145728 bytes, showing 10]\nfirst\n[snip: 3145718 bytes, 698 lines; all of it: /log/1]\nlast", false},
+		{"truncated within lines", shared.Result{PID: 7, Status: shared.StatusCompleted, Stdout: parts},
+			"[output truncated in middle: got 3145728 bytes, showing 9]\nfirst…\n[snip: 3145719 bytes, 698 lines; all of it: /log/1]\n…last", false},
 		{"log incomplete", shared.Result{PID: 7, Status: shared.StatusFailed, ExitCode: 1, Stdout: broke(middle, "/log/1", "disk full")},
-			"[command failed: exit code 1]\n[output truncated in middle: got 3145728 bytes, showing 9]\nfirst\n[snip: 3145719 bytes, 698 lines; Full output file is incomplete: /log/1 (disk full)]\nlast", true},
+			"[command failed: exit code 1]\n[output truncated in middle: got 3145728 bytes, showing 10]\nfirst\n[snip: 3145718 bytes, 698 lines; Full output file is incomplete: /log/1 (disk full)]\nlast", true},
 		{"leftover", shared.Result{PID: 7, Status: shared.StatusCompleted, Stdout: logged, Leftover: left},
 			"out\n[still running, output in /log/1.stdout.log; to stop: kill -9 8 9]", false},
 		{"leftover, silent", shared.Result{PID: 7, Status: shared.StatusCompleted, Leftover: left}, "[no output]\n[still running; to stop: kill -9 8 9]", false},

@@ -124,7 +124,7 @@ func New(dialect Dialect, bash shared.Bash, opts Options) (*Toolset, error) {
 	}
 	t := map[Dialect]func(shared.Bash, Options) *Toolset{
 		Native: newNative, Claude: newClaude, Codex: newCodex, CheckPID: newCheckPID, Mode: newMode, TaskID: newTaskID, BashID: newBashID,
-	}[dialect](delivering{bash}, opts)
+	}[dialect](bash, opts)
 	t.opts = opts
 	own := t.names()
 	for _, given := range []map[string]string{opts.Names, opts.Descriptions} {

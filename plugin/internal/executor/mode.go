@@ -38,24 +38,24 @@ func (e *Executor) attend(ctx context.Context, j *job.Job, req shared.ExecuteReq
 		case <-j.Ended():
 		case <-ctx.Done():
 			if errors.Is(context.Cause(ctx), shared.ErrLetRun) {
-				return e.letRun(j, req)
+				return e.letRun(ctx, j, req)
 			}
 			e.stop(j, shared.CauseCancel)
 		case <-e.life.Done(): // Close ends the command
 			awaitOver(context.Background(), j)
 		case <-ripe:
 			if j.HasOutput() {
-				return e.detach(j, req.Limits)
+				return e.detach(ctx, j, req.Limits)
 			}
 			ripe = time.After(autoLook)
 			continue
 		case <-timeout:
 			if req.Mode == shared.ModeDetach {
-				return e.detach(j, req.Limits)
+				return e.detach(ctx, j, req.Limits)
 			}
 			e.stop(j, shared.CauseTimeout)
 		}
-		return e.finish(j, req.Limits)
+		return e.finish(ctx, j, req.Limits)
 	}
 }
 
@@ -71,25 +71,30 @@ func (e *Executor) stop(j *job.Job, cause shared.Cause) {
 }
 
 // detach turns a running command into a job.
-func (e *Executor) detach(j *job.Job, limits shared.Limits) *shared.Result {
+func (e *Executor) detach(ctx context.Context, j *job.Job, limits shared.Limits) *shared.Result {
 	j.Keep()
 	e.jobs.add(j)
-	return j.Result(limits, job.View{})
+	return j.Result(limits, viewFor(ctx))
+}
+
+// viewFor says what the Result of a call with this context shows. If nobody reads the
+// Result, because the caller waits no longer, its output does not count as shown.
+func viewFor(ctx context.Context) job.View {
+	cause := context.Cause(ctx)
+	return job.View{Peek: errors.Is(cause, shared.ErrLetRun) && !errors.Is(cause, shared.ErrDetach)}
 }
 
 // letRun is detach for a caller that waits no longer: a mode that kills keeps its
 // timeout.
-func (e *Executor) letRun(j *job.Job, req shared.ExecuteRequest) *shared.Result {
+func (e *Executor) letRun(ctx context.Context, j *job.Job, req shared.ExecuteRequest) *shared.Result {
 	if j.HasEnded() {
 		<-j.Ended()
-		return e.finish(j, req.Limits)
+		return e.finish(ctx, j, req.Limits)
 	}
 	if req.Mode != shared.ModeDetach {
 		e.limit(j, max(1, time.Until(j.Started.Add(req.Timeout))))
 	}
-	j.Keep()
-	e.jobs.add(j)
-	return j.Result(req.Limits, job.View{Peek: true})
+	return e.detach(ctx, j, req.Limits)
 }
 
 // background is detach in ModeBackground: the first output is left for Check, even if
@@ -105,7 +110,7 @@ func (e *Executor) background(j *job.Job, limits shared.Limits) *shared.Result {
 
 // finish returns the Result of a command whose bash has ended. The command becomes a
 // job if it left processes behind.
-func (e *Executor) finish(j *job.Job, limits shared.Limits) *shared.Result {
+func (e *Executor) finish(ctx context.Context, j *job.Job, limits shared.Limits) *shared.Result {
 	left := j.HasLeftover()
 	if left && j.Summary().Exceeded != "" {
 		awaitOver(context.Background(), j) // this tool is ending all of it
@@ -114,7 +119,7 @@ func (e *Executor) finish(j *job.Job, limits shared.Limits) *shared.Result {
 	if !left {
 		return j.Result(limits, job.View{})
 	}
-	r := e.detach(j, limits)
+	r := e.detach(ctx, j, limits)
 	if len(r.Leftover) == 0 && !j.Running() { // it has just ended
 		e.jobs.forget(j)
 	}

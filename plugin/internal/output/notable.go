@@ -2,98 +2,131 @@ package output
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strings"
 
-	"bashplugin/plugin/internal/sanitize"
 	"bashplugin/shared"
 )
-
-const (
-	notableReach = 4 << 20 // bytes of the log searched at each end of what was cut
-	notableStep  = 1 << 20 // bytes searched at a time
-	notableBytes = 500     // of a line's text
-)
-
-// looksNotable matches lines that look like errors. It is slow: it is tried only on lines
-// that have one of the needles, in small letters, or a place in a file.
-var looksNotable = regexp.MustCompile(`(?i:error|fatal|panic|exception|traceback|failed|failure|undefined|cannot|exit status)|^E: |\bFAIL\b|^\s*\S+\.\w+:\d+:`)
-
-var needles = []string{"error", "fatal", "panic", "exception", "traceback", "fail", "undefined", "cannot", "exit status", "\ne: "}
 
 // notable returns those of the lines that were cut from out that look like errors.
 func (v *view) notable(log *logReader, out shared.Output) []shared.Line {
 	from, to := v.from+int64(len(out.Head)), v.end-int64(len(out.Content))
-	end := min(to, from+notableReach)
-	head, _ := searchLog(log, from, end, v.line+int64(strings.Count(out.Head, "\n")))
-	if log.size() < to { // the log has stopped: the numbers of the last lines are unknown
-		return head[:min(len(head), v.limits.Notable)]
-	}
-	tail, lines := searchLog(log, max(end, to-notableReach), to, 0)
-	for i := range tail {
-		tail[i].Number += v.lines + 1 - int64(strings.Count(out.Content, "\n")) - lines
-	}
-	all, n := slices.Concat(head, tail), v.limits.Notable
-	if len(all) > n {
-		all = slices.Delete(all, (n+1)/2, len(all)-n/2)
-	}
-	return all
+	first := v.line + int64(strings.Count(out.Head, "\n"))
+	last := v.lines + 1 - int64(strings.Count(out.Content, "\n"))
+	s := search{log: log, step: searchStep, reach: searchReach, most: v.limits.Notable}
+	s.ends(from, to, first, last)
+	return s.lines()
 }
 
-// searchLog returns the notable lines between two positions, where number is that of the
-// first line, and how many lines there are.
-func searchLog(log *logReader, from, to, number int64) (found []shared.Line, lines int64) {
-	for from < to {
-		text := log.text(from, int(min(notableStep, to-from)))
-		if end := bytes.LastIndexByte(text, '\n') + 1; end > 0 && from+int64(len(text)) < to {
-			text = text[:end]
-		}
-		if len(text) == 0 {
-			break
-		}
-		found = append(found, findNotable(text, number+lines)...)
-		lines += int64(bytes.Count(text, newline))
-		from += int64(len(text))
-	}
-	return found, lines
-}
+// errorWords make a line notable, in letters of any case.
+var errorWords = []string{"error", "fatal", "panic", "exception", "traceback", "undefined", "cannot", "exit status"}
 
-// findNotable returns the notable lines of text, where number is that of the first line.
-func findNotable(text []byte, number int64) (found []shared.Line) {
-	folded := append(slices.Clone(newline), text...) // a first line, too, comes after a newline
+// notableLines returns where those lines of a text begin that look like errors: by a word, by
+// "FAIL", or by how they begin. begins says whether the text begins with a line, not within
+// one.
+//
+// It takes a time in proportion to the text, whatever a command writes: a regular
+// expression is too slow for lines that it has to refuse, and for very long ones.
+func notableLines(text []byte, begins bool) []int {
+	folded := bytes.Clone(text)
 	for i, c := range folded {
 		if c >= 'A' && c <= 'Z' {
 			folded[i] = c | 0x20
 		}
 	}
-	var starts []int // of the lines to look at
-	look := func(at int) { starts = append(starts, bytes.LastIndexByte(folded[:at], '\n')) }
-	for _, needle := range needles {
-		for at := 0; at < len(folded); {
-			i := bytes.Index(folded[at:], []byte(needle))
-			if i < 0 {
-				break
-			}
-			look(at + i + len(needle))
-			line, _, _ := bytes.Cut(folded[at+i+1:], newline)
-			at += i + 1 + len(line)
-		}
+	var starts []int
+	for _, word := range errorWords {
+		starts = linesWith(starts, folded, word, nil)
 	}
-	for at, c := range folded[:len(folded)-1] {
-		if c == ':' && folded[at-1] >= 'a' && folded[at-1] <= 'z' && folded[at+1] >= '0' && folded[at+1] <= '9' {
-			look(at)
-		}
-	}
+	starts = linesWith(starts, folded, "fail", func(from, to int) bool {
+		rest := folded[to:]
+		return bytes.HasPrefix(rest, []byte("ed")) || bytes.HasPrefix(rest, []byte("ure")) ||
+			string(text[from:to]) == "FAIL" && isWord(text, from, to)
+	})
+	starts = linesBegunLikeErrors(starts, text, begins)
 	slices.Sort(starts)
-	counted := 0
-	for _, start := range slices.Compact(starts) {
-		number += int64(bytes.Count(text[counted:start], newline))
-		counted = start
-		line, _, _ := bytes.Cut(text[start:], newline)
-		if looksNotable.Match(line) {
-			found = append(found, shared.Line{Number: number, Text: string(line[:sanitize.CutRune(line, notableBytes)])})
+	return slices.Compact(starts)
+}
+
+// linesWith appends the beginnings of the lines that have a mark, at a position that accept
+// agrees to if it is not nil.
+func linesWith(starts []int, text []byte, mark string, accept func(from, to int) bool) []int {
+	for at := 0; ; {
+		i := bytes.Index(text[at:], []byte(mark))
+		if i < 0 {
+			return starts
+		}
+		from := at + i
+		at = from + len(mark)
+		if accept == nil || accept(from, at) {
+			starts = append(starts, bytes.LastIndexByte(text[:at], '\n')+1)
+			at = lineEnd(text, at)
 		}
 	}
-	return found
 }
+
+// linesBegunLikeErrors appends the beginnings of the lines that begin with "E: " or with a
+// place in a file.
+func linesBegunLikeErrors(starts []int, text []byte, begins bool) []int {
+	at := 0
+	if !begins {
+		at = lineEnd(text, 0)
+	}
+	for {
+		i := bytes.IndexByte(text[at:], ':')
+		if i < 0 {
+			return starts
+		}
+		at += i + 1
+		if at == len(text) || text[at] != ' ' && !isDigit(text[at]) {
+			continue
+		}
+		start, end := bytes.LastIndexByte(text[:at], '\n')+1, lineEnd(text, at)
+		line := text[start:end]
+		if bytes.HasPrefix(line, []byte("E: ")) || isPlace(line) {
+			starts = append(starts, start)
+		}
+		at = end
+	}
+}
+
+// isPlace reports whether a line begins with a place in a file, as in "main.go:12:".
+func isPlace(line []byte) bool {
+	word := bytes.TrimLeft(line, " \t")
+	if end := bytes.IndexAny(word, " \t"); end >= 0 {
+		word = word[:end]
+	}
+	for at := 0; ; {
+		i := bytes.IndexByte(word[at:], ':')
+		if i < 0 {
+			return false
+		}
+		name := word[:at+i]
+		at += i + 1
+		number := len(word[at:]) - len(bytes.TrimLeft(word[at:], "0123456789"))
+		base := bytes.TrimRightFunc(name, isWordRune)
+		hasSuffix := len(base) < len(name) && len(base) > 1 && base[len(base)-1] == '.'
+		if hasSuffix && number > 0 && at+number < len(word) && word[at+number] == ':' {
+			return true
+		}
+	}
+}
+
+// lineEnd returns where the line ends that has the position at.
+func lineEnd(text []byte, at int) int {
+	if i := bytes.IndexByte(text[at:], '\n'); i >= 0 {
+		return at + i
+	}
+	return len(text)
+}
+
+// isWord reports whether a part of a text is a word, not a part of one.
+func isWord(text []byte, from, to int) bool {
+	return (from == 0 || !isWordRune(rune(text[from-1]))) && (to == len(text) || !isWordRune(rune(text[to])))
+}
+
+func isWordRune(c rune) bool {
+	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }

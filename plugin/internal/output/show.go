@@ -2,9 +2,9 @@ package output
 
 import (
 	"cmp"
+	"strings"
 	"unicode/utf8"
 
-	"bashplugin/plugin/internal/sanitize"
 	"bashplugin/shared"
 )
 
@@ -28,7 +28,8 @@ func (s *Stream) Show(limits shared.Limits, which View) shared.Output {
 	if limits.Notable > 0 && out.Truncated {
 		out.Notable = v.notable(log, out)
 	}
-	out.Path, out.PathError = log.where(), cmp.Or(log.problem(), problem)
+	out.Path = log.where()
+	out.PathError = cmp.Or(log.problem(), problem)
 	return out
 }
 
@@ -91,30 +92,41 @@ func (v *view) show(log *logReader) shared.Output {
 	}
 	out := v.about
 	c := cutTail(v.text, v.begin() == v.from, v.limits.MaxLines, v.limits.MaxBytes)
-	kept := v.text[c.from:]
 	if ends := min(v.limits.Ends, v.limits.MaxBytes/2); c.by != "" && ends > 0 {
-		c.mid, c.partial = false, false
-		if size := v.end - v.from; size <= int64(2*ends) && v.begin() == v.from {
-			c, kept = cut{}, v.text
-		} else {
-			out.Head = v.head(log, ends)
-			rest := min(ends, int(size)-len(out.Head)) // no byte twice
-			at := runeStart(v.text, max(0, len(v.text)-rest))
-			kept, c.mid = v.text[at:], at > 0 && v.text[at-1] != '\n'
-		}
+		out.Head, c = v.bothEnds(log, c.by, ends)
 	}
+	kept := v.text[c.from:]
 	out.Content = string(kept)
 	out.Truncated, out.TruncatedBy, out.StartsMidLine, out.LastLinePartial = c.by != "", c.by, c.mid, c.partial
 	out.OutputBytes = len(out.Head) + len(out.Content)
 	out.OutputLines = countLines([]byte(out.Head)) + countLines(kept)
+	if v.cutsOneLine(out) {
+		out.OutputLines--
+	}
 	return out
 }
 
-// head returns up to n bytes of the beginning.
-func (v *view) head(log *logReader, n int) string {
-	text := v.text
-	if v.begin() > v.from {
-		text = log.text(v.from, n+utf8.UTFMax)
+// bothEnds cuts a view that exceeds a limit to its beginning and its end, of this many
+// bytes each, if together they are not all of it.
+func (v *view) bothEnds(log *logReader, by string, ends int) (head string, tail cut) {
+	size, whole := v.end-v.from, v.begin() == v.from
+	if whole && size <= int64(2*ends) {
+		return "", cut{}
 	}
-	return string(text[:sanitize.CutRune(text, n)])
+	text := v.text
+	if !whole {
+		text = log.text(v.from, ends+utf8.UTFMax)
+	}
+	head = string(text[:cutHead(text, ends)])
+	rest := min(ends, int(size)-len(head)) // no byte twice
+	tail = cutTail(v.text, whole, -1, rest)
+	return head, cut{from: tail.from, by: by, mid: tail.mid && tail.from < len(v.text)}
+}
+
+// cutsOneLine reports whether Head ends within the line in which Content begins.
+func (v *view) cutsOneLine(out shared.Output) bool {
+	if out.Head == "" || out.Content == "" || strings.HasSuffix(out.Head, "\n") {
+		return false
+	}
+	return v.line+int64(strings.Count(out.Head, "\n")) == v.lines+1-int64(strings.Count(out.Content, "\n"))
 }

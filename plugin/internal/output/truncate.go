@@ -3,6 +3,8 @@ package output
 import (
 	"bytes"
 	"unicode/utf8"
+
+	"bashplugin/plugin/internal/sanitize"
 )
 
 // Values of shared.Output.TruncatedBy.
@@ -43,6 +45,18 @@ func cutTail(text []byte, whole bool, maxLines, maxBytes int) cut {
 		from = start
 	}
 	return cut{}
+}
+
+// cutHead returns the length of the longest beginning of text that has at most maxBytes
+// bytes and ends at the end of a line. If whole lines would leave more than half of maxBytes
+// unused, it also has the beginning of the line after them, up to a whole rune.
+func cutHead(text []byte, maxBytes int) int {
+	n := sanitize.CutRune(text, maxBytes)
+	lines := bytes.LastIndexByte(text[:n], '\n') + 1
+	if lines > 0 && lines >= maxBytes/2 {
+		return lines
+	}
+	return n
 }
 
 // runeStart returns the position of the first rune that starts at i or later.
