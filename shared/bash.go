@@ -218,7 +218,7 @@ type Result struct {
 	Ended    []Process     `json:"ended,omitempty"`    // Kill only: the processes that it ended, besides bash
 	Matched  bool          `json:"matched,omitempty"`  // Check only: the output matches WaitFor
 	Waiting  string        `json:"waiting,omitempty"`  // running only, see below
-	Screen   string        `json:"screen,omitempty"`   // StdinTTY only: what the terminal shows, or showed last, as plain text; trailing blanks and empty lines are left out
+	Screen   string        `json:"screen,omitempty"`   // StdinTTY only: what the terminal shows, or showed last, as plain text; late if the command draws without end; trailing blanks and empty lines are left out
 	Usage    Usage         `json:"usage,omitzero"`
 	Jobs     []Result      `json:"jobs,omitempty"` // AllJobs only, without output; nothing else is set then
 }

@@ -1,6 +1,7 @@
 package shared_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -188,4 +189,36 @@ func TestProgramsAtATerminal(t *testing.T) {
 		press(t, bash, pid, "q")
 		awaitEnd(t, bash, pid)
 	})
+}
+
+// A terminal that nobody holds open for a while is read on once somebody opens it again.
+func TestATerminalThatIsClosedAndOpenedAgain(t *testing.T) {
+	t.Parallel()
+	bash := launch(t)
+	const away = "exec </dev/null >>log 2>&1; sleep 0.2; "
+	for name, command := range map[string]string{
+		"by /dev/tty": away + "seq 100000 >/dev/tty",
+		"twice":       away + "seq 50000 >/dev/tty; sleep 0.2; seq 50001 100000 >/dev/tty",
+		"by a child":  "(" + away + "seq 100000 >/dev/tty) & exec </dev/null >>log 2>&1; wait",
+		"by its name": "tty=$(tty); " + away + "exec >$tty; seq 100000",
+		"by a reader": away + "bash -c 'exec <>/dev/tty >&0; seq 100000'",
+	} {
+		for _, confined := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, confined %v", name, confined), func(t *testing.T) {
+				t.Parallel()
+				req := shared.ExecuteRequest{Dir: t.TempDir(), Stdin: shared.StdinTTY, Mode: shared.ModeBackground}
+				if confined {
+					req.Confine = &shared.Confine{ReadOnly: true, Writable: []string{req.Dir}, Private: true, BestEffort: true}
+				}
+				req.Command = command + "; echo that was all >/dev/tty; read w </dev/tty; echo got $w >/dev/tty; " + forever
+				r := execute(t, bash, req)
+				r = awaitText(t, bash, r.PID, "that was all\\n$")
+				assert.EqualValues(t, 100001, r.Stdout.TotalLines)
+				awaitScreen(t, bash, r.PID, "\n100000\nthat was all")
+				r = check(t, bash, shared.CheckRequest{PID: r.PID, Input: "word\n", Wait: hang, WaitFor: "^got word"})
+				assert.True(t, r.Matched)
+				kill(t, bash, r.PID)
+			})
+		}
+	}
 }

@@ -156,8 +156,11 @@ func (j *Job) forgetStart() {
 	j.within.Env = nil
 }
 
-// runCopies starts the goroutines of the input and the live copies.
+// runCopies starts the goroutines of the input, the screen and the live copies.
 func (j *Job) runCopies() {
+	if j.screen != nil {
+		go j.guard(j.screen.run)
+	}
 	if j.input != nil {
 		go j.guard(j.input.run)
 	}

@@ -51,12 +51,11 @@ func newSource(turns Turns, text *output.Stream, copy *liveCopy, shown *screen, 
 	return &source{file: from, conn: conn, turns: turns, text: text, copy: copy, shown: shown, done: make(chan struct{})}
 }
 
-// run reads until the end of file.
+// run reads until the end of file. A terminal has none: reading fails while nobody holds it
+// open, but a process may open it again, so it is read until close.
 func (s *source) run() {
 	defer close(s.done)
-	if s.shown == nil { // otherwise SIGHUP would kill a command that has closed its terminal and goes on
-		defer s.file.Close()
-	}
+	defer s.file.Close()
 	_ = s.conn.Read(func(fd uintptr) bool {
 		for {
 			s.text.Ready()
@@ -64,7 +63,7 @@ func (s *source) run() {
 			n, err := s.readInTurn(int(fd))
 			if n <= 0 {
 				s.text.Flush()
-				return !errors.Is(err, syscall.EAGAIN)
+				return s.shown == nil && !errors.Is(err, syscall.EAGAIN)
 			}
 		}
 	})
@@ -94,7 +93,7 @@ func (s *source) read(fd int) (n int, err error) {
 		}
 	}
 	if n <= 0 {
-		s.eof = err == nil
+		s.eof = err == nil && s.shown == nil
 		return n, err
 	}
 	s.total += int64(n)
