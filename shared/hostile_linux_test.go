@@ -2,7 +2,6 @@ package shared_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,19 +11,6 @@ import (
 
 	"bashplugin/shared"
 )
-
-// median returns how long a call takes.
-func median(t *testing.T, call func()) time.Duration {
-	t.Helper()
-	var times []time.Duration
-	for range 15 {
-		begin := time.Now()
-		call()
-		times = append(times, time.Since(begin))
-	}
-	slices.Sort(times)
-	return times[len(times)/2]
-}
 
 // What processes are called, and what they have opened, makes no call on them long.
 func TestProcessesThatMakeCallsLong(t *testing.T) {
@@ -55,7 +41,7 @@ print("up", flush=True); time.sleep(1000)`),
 				pid := execute(t, bash, shared.ExecuteRequest{Command: command, Mode: shared.ModeBackground}).PID
 				awaitText(t, bash, pid, "up")
 				var r *shared.Result
-				took := median(t, func() { r = check(t, bash, shared.CheckRequest{PID: pid}) })
+				took := median(func() { r = check(t, bash, shared.CheckRequest{PID: pid}) })
 				return took, r
 			}
 			plain, _ := look(c.plain)

@@ -13,7 +13,7 @@ const PluginName = "bash"
 // Handshake is what host and plugin must agree on. Its version is raised by each
 // incompatible change of the contract.
 var Handshake = plugin.HandshakeConfig{
-	ProtocolVersion:  2,
+	ProtocolVersion:  1,
 	MagicCookieKey:   "BASH_PLUGIN",
 	MagicCookieValue: "5a2c7f0e-bash-over-net-rpc",
 }

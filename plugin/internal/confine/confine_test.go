@@ -17,7 +17,7 @@ func TestWhatAnOlderKernelCannotKeep(t *testing.T) {
 		kept    shared.Confine
 		missing []string
 	}{
-		"all of it":              {files, 6, false, files, nil},
+		"all of it":              {files, 6, true, files, nil},
 		"a newer one":            {network, 9, true, network, nil},
 		"no signals":             {files, 5, true, files, []string{"signals"}},
 		"no truncation":          {files, 2, true, files, []string{"truncation", "signals"}},
