@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -70,6 +71,15 @@ func (p *person) command(line string) {
 	p.expect("bash> ")
 	p.press(line + "\r")
 	p.expect("\r\n")
+}
+
+// awaitNoPrompt waits until the program does not edit a line: then Ctrl-C is a signal.
+func (p *person) awaitNoPrompt() {
+	p.t.Helper()
+	require.Eventually(p.t, func() bool {
+		mode, err := unix.IoctlGetTermios(int(p.terminal.Fd()), unix.TCGETS)
+		return err == nil && mode.Lflag&unix.ISIG != 0
+	}, hang, time.Millisecond)
 }
 
 const (
@@ -143,6 +153,7 @@ func TestReplAtATerminal(t *testing.T) {
 	p.command(ctrlZKey + ":jobs")
 	p.expectMatch(regexp.MustCompile(job + ` +(running)`))
 	p.command(":wait " + job)
+	p.awaitNoPrompt()
 	p.press(ctrlCKey)
 	p.expect("[job " + job + ": running, ")
 	assert.Equal(t, 130, p.leave())

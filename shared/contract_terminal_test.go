@@ -75,8 +75,11 @@ func TestControlKeysOfATerminal(t *testing.T) {
 	assert.Equal(t, "line\nline\n", r.Stdout.Content, "what is typed, and what cat says")
 	pid := atTerminal(t, bash, shared.ExecuteRequest{Command: "bash -c 'trap \"echo caught; exit\" INT; echo up; read'; echo over"})
 	awaitText(t, bash, pid, "up")
+	eventually(t, "a read", func() bool {
+		return check(t, bash, shared.CheckRequest{PID: pid, Peek: true}).Waiting == "input"
+	})
 	r = check(t, bash, shared.CheckRequest{PID: pid, Input: "\x03", Wait: hang, WaitFor: "over"})
-	assert.True(t, r.Matched)
+	assert.True(t, r.Matched, "%v", r)
 	assert.Contains(t, r.Stdout.Content, "caught\n")
 	pid = atTerminal(t, bash, shared.ExecuteRequest{Command: "bash -c 'echo up; wc -l'"})
 	awaitText(t, bash, pid, "up")

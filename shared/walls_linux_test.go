@@ -178,6 +178,7 @@ func TestATracedCommandEnds(t *testing.T) {
 	t.Parallel()
 	traced := "exec " + python(t, "print('up', flush=True); libc.ptrace(0, 0, 0, 0); os.kill(os.getpid(), 10)")
 	eachUser(t, func(t *testing.T, y *yard) {
+		t.Parallel()
 		bash := y.launch(t, nil)
 		for _, confine := range []*shared.Confine{nil, {NoNetwork: true, BestEffort: true}} {
 			r := execute(t, bash, shared.ExecuteRequest{Command: traced, Mode: shared.ModeTerminate, Timeout: soon, Confine: confine})
