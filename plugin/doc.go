@@ -13,9 +13,11 @@
 //	internal/confine     what a command may touch and use: Landlock, seccomp, cgroups
 //	internal/output      tail, log, snapshots, truncation
 //	internal/sanitize    terminal output to text, a stream
+//	internal/folder      removes folders that commands have filled
 //	internal/bench       the benchmark behind PROMISES.md
 //
-// Imports point one way: main, program → service → executor → job → {process, confine, output → sanitize}.
+// Imports point one way: main, program → service → executor → job → {process, confine, output → sanitize};
+// process, executor, output and service use folder.
 //
 // # The path of a byte
 //
@@ -37,6 +39,7 @@
 //     job/result.go or, if it is about one stream, in output's Show.
 //   - A new mode: its name in shared/mode.go, its behaviour in executor/mode.go.
 //   - A new limit for commands, or something that wraps bash before it is executed:
-//     executor/launcher.go; if it must happen in the forked child, process/fork.go.
+//     executor/launcher.go; if it must happen in the forked child, process/fork.go. What
+//     restricts bash is done to the thread that forks it: executor/domain.go, confine.
 //   - Another way to reach a plugin: package shared, beside launch and attach.
 package main

@@ -198,8 +198,10 @@ const (
 //
 // Waiting says what the command waits for: "input" on its open stdin or its terminal, "lock
 // PATH" (flock, fcntl), "network ADDRESS" (to connect, or for what comes from there), or
-// "child" (bash, for what it has started). It is never a guess: "" means that the command
-// is busy, or that nobody can tell, as of more than 64 processes, by epoll, and on macOS.
+// "child" (bash, for what it has started, or a program such as script that passes input on to
+// a child). It is never a guess: "" means that the command is busy or stopped, or that nobody
+// can tell, as of more than 64 processes, by epoll, of a lock that is tried again and again
+// (apt, git, npm), of a program that waits for input and something else, and on macOS.
 type Result struct {
 	PID      int           `json:"pid,omitempty"` // of the bash process, which leads its own session and process group; 0: nothing was started
 	Command  string        `json:"command,omitempty"`
@@ -232,7 +234,7 @@ type Line struct {
 // Process is a process that a command started.
 type Process struct {
 	PID     int    `json:"pid"`
-	Command string `json:"command"` // its command line
+	Command string `json:"command"` // its command line, at most 4 KiB of it
 }
 
 // Output is the part of one stream that a Result shows. All of it refers to the

@@ -3,12 +3,18 @@ package shared
 import "path/filepath"
 
 // Confine says what a command, and everything that it starts, may touch. The zero
-// value confines nothing. Any other also keeps it from signalling or tracing foreign
-// processes, from abstract unix sockets of others and from gaining rights by sudo and
-// the like, and as root from all but the capabilities about files, users and ports.
+// value confines nothing. Any other also keeps the command from
+//
+//   - signalling and tracing processes, and setting their limits, except those of its
+//     session's commands with the same Confine;
+//   - abstract unix sockets of others, System V IPC, POSIX message queues and the
+//     kernel's keys: these calls fail with ENOSYS;
+//   - gaining rights, by sudo and the like, and as root from using any but the
+//     capabilities about files, users and ports.
 //
 // With ReadOnly or Private its TMPDIR is a folder of its own, which goes with the job,
-// and of /dev it may use null, zero, full, random, urandom and tty.
+// and of /dev it may use null, zero, full, random and urandom; with StdinTTY its terminal
+// too. A command with a terminal counts as one with a Confine of its own.
 //
 // Private leaves readable what bash and other programs need: /usr, /opt, /bin, /sbin,
 // /lib and its variants, /nix/store, /gnu/store, /proc, /sys/devices/system,
@@ -22,9 +28,24 @@ import "path/filepath"
 // command runs, are resolved at once. A path of the session's that is replaced by a
 // link later on allows nothing.
 //
-// Linux does not keep a command from changing the mode, owner, times and extended
-// attributes of files anywhere, from seeing that files exist, or from connecting to
-// unix sockets by path: that of a container engine leads out of every confinement.
+// # What is not kept
+//
+// A command can still
+//
+//   - change the mode, owner, times and extended attributes of its user's files anywhere,
+//     and see that files exist;
+//   - connect to unix sockets by their paths: that of a container engine, or of the user's
+//     systemd, leads out of every confinement;
+//   - slow down its user's other processes: by their priority and processors
+//     (setpriority, sched_setaffinity and the like take the pid of any), by locks and
+//     leases on files that it may read, and by what one user may have in all, such as
+//     processes, watches of files and terminals;
+//   - without ReadOnly, change files of other processes in /proc, such as oom_score_adj;
+//   - keep memory that no process has (memfd): Resources do not count it;
+//   - with StdinTTY and without Private, read and write a terminal of its user that no
+//     session has;
+//   - change the logs, where their folder lies below Writable: Result.Confined says so;
+//   - leave programs, hooks and settings below Writable, which others may run later.
 type Confine struct {
 	ReadOnly   bool     // files may be changed below Writable only
 	Writable   []string // directories or files, with ReadOnly; none: nowhere

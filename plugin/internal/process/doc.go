@@ -23,7 +23,8 @@
 // before the plugin reaps them; the Table counts them.
 //
 // A process that removes the tag, as a login by "su -" does, belongs to its group
-// for as long as its ancestors live. As an orphan it is a stray, and ends at Close.
+// for as long as its ancestors live. As an orphan it is a stray, and ends at Close. A command
+// that is confined or limited cannot change its tag (package confine).
 //
 // # How a process ends
 //
@@ -42,14 +43,16 @@
 // # The guardian
 //
 // The Guardian waits until the plugin is gone, for whatever reason. Unless the plugin has
-// said that it has ended them all, the Guardian then kills the processes that carry a tag
-// of the plugin, those that the plugin reported, and all their descendants. It also ends a plugin that outlives its host.
+// said that it has ended them all, the Guardian then kills those that the plugin reported,
+// the orphans that carry its tag, and all their descendants. The kernel gave the plugin's
+// orphans to the same process as the Guardian; a process elsewhere that carries the tag is
+// not the plugin's. The Guardian also ends a plugin that outlives its host.
 //
 // # Before bash is executed
 //
 // Code that wraps bash before it is executed goes into the function fork. What
-// restricts bash goes into Spec.Restrict: it runs on a thread of its own, which forks
-// and then ends, so that only the child is restricted.
+// restricts bash is done to a Thread, which forks it (Spec.Thread): the child inherits
+// that, and nothing else of this process does.
 //
 // # Limits
 //
