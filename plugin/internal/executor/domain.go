@@ -23,9 +23,11 @@ type domains struct {
 	folder  *os.Root // holds the folders of the domains; nil: it cannot be used
 	missing error    // why it cannot be used
 
-	mu    sync.Mutex // guards the fields below and the users of every domain
-	kept  []*domain  // those that further commands may join, the latest used last
-	ended []*domain  // those without a user, which must be closed
+	mu     sync.Mutex // guards the fields below and the users of every domain
+	kept   []*domain  // those that further commands may join, the latest used last
+	ended  []*domain  // those without a user, which must be closed
+	open   int        // how many are not closed
+	closed bool       // no command joins any more
 }
 
 // domain is a thread that forks confined commands, and the folder of their TMPDIRs.
@@ -66,14 +68,17 @@ func (d *domains) join(plan confine.Plan, bash, terminal string) (joined *domain
 		}
 		d.dropLocked(known) // somebody has removed its folder
 	}
-	joined, err = d.open(plan, bash, terminal)
-	if err == nil {
-		temp, err = d.newTemp(joined)
-	}
+	joined, err = d.make(plan, bash, terminal)
 	if err != nil {
 		return nil, "", confine.Failed("cannot confine the command: %v", err)
 	}
+	d.open++
 	joined.users = 1
+	temp, err = d.newTemp(joined)
+	if err != nil {
+		d.releaseLocked(joined)
+		return nil, "", confine.Failed("cannot make a TMPDIR for the command: %v", err)
+	}
 	if terminal == "" {
 		joined.key = key
 		d.keepLocked(joined)
@@ -92,17 +97,15 @@ func (d *domains) leave(joined *domain, temp string) {
 	d.releaseLocked(joined)
 }
 
-// close ends the domains, whose commands have ended.
+// close ends the domains. That of a command that is not over ends with the command.
 func (d *domains) close() {
 	d.mu.Lock()
 	for len(d.kept) > 0 {
 		d.dropLocked(d.kept[0])
 	}
+	d.closed = true
 	d.mu.Unlock()
 	d.closeEnded()
-	if d.folder != nil {
-		d.folder.Close()
-	}
 }
 
 // findLocked returns a kept domain, nil if there is none.
@@ -138,8 +141,8 @@ func (d *domains) releaseLocked(used *domain) {
 	}
 }
 
-// open makes a domain.
-func (d *domains) open(plan confine.Plan, bash, terminal string) (*domain, error) {
+// make makes a domain.
+func (d *domains) make(plan confine.Plan, bash, terminal string) (*domain, error) {
 	opened := new(domain)
 	path := ""
 	if plan.NeedsTemp() {
@@ -189,6 +192,12 @@ func (d *domains) closeEnded() {
 	for _, e := range ended {
 		e.thread.Close()
 		d.removeFolder(e)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.open -= len(ended)
+	if d.closed && d.open == 0 && d.folder != nil {
+		d.folder.Close()
 	}
 }
 
