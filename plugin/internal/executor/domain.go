@@ -147,7 +147,7 @@ func (d *domains) make(plan confine.Plan, bash, terminal string) (*domain, error
 	path := ""
 	if plan.NeedsTemp() {
 		var err error
-		opened.name = "tmp-" + rand.Text()
+		opened.name = "domain-" + rand.Text()
 		opened.folder, err = d.newFolder(opened.name)
 		if err != nil {
 			return nil, err
@@ -178,7 +178,7 @@ func (d *domains) newTemp(joined *domain) (path string, err error) {
 	if joined.folder == nil {
 		return "", nil
 	}
-	name := rand.Text() // the other commands of the domain may write there, and must not guess it
+	name := "tmp-" + rand.Text() // the other commands of the domain may write there, and must not guess it
 	return filepath.Join(d.path, joined.name, name), joined.folder.Mkdir(name, 0o700)
 }
 
