@@ -13,11 +13,11 @@
 //	internal/confine     what a command may touch and use: Landlock, seccomp, cgroups
 //	internal/output      tail, log, snapshots, truncation
 //	internal/sanitize    terminal output to text, a stream
-//	internal/folder      removes folders that commands have filled
+//	internal/rmtree      removes folders that commands have filled
 //	internal/bench       the benchmark behind PROMISES.md
 //
 // Imports point one way: main, program → service → executor → job → {process, confine, output → sanitize};
-// process, executor, output and service use folder.
+// process, executor, output and service use rmtree.
 //
 // # The path of a byte
 //

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"bashplugin/plugin/internal/confine"
-	"bashplugin/plugin/internal/folder"
+	"bashplugin/plugin/internal/rmtree"
 	"bashplugin/plugin/internal/process"
 )
 
@@ -89,7 +89,7 @@ func (d *domains) join(plan confine.Plan, bash, terminal string) (joined *domain
 // leave ends a command's use of a domain. None of its processes may live.
 func (d *domains) leave(joined *domain, temp string) {
 	if temp != "" {
-		_ = folder.Remove(joined.folder, filepath.Base(temp))
+		_ = rmtree.Below(joined.folder, filepath.Base(temp))
 	}
 	d.mu.Lock()
 	defer d.closeEnded()
@@ -204,6 +204,6 @@ func (d *domains) closeEnded() {
 func (d *domains) removeFolder(of *domain) {
 	if of.folder != nil {
 		of.folder.Close()
-		_ = folder.Remove(d.folder, of.name)
+		_ = rmtree.Below(d.folder, of.name)
 	}
 }

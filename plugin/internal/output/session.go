@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"bashplugin/plugin/internal/folder"
+	"bashplugin/plugin/internal/rmtree"
 )
 
 const (
@@ -37,7 +37,7 @@ func newSession(dir *os.Root, pid int, retention time.Duration) (*session, error
 	}
 	s, err := openSession(dir, name, retention)
 	if err != nil {
-		_ = folder.Remove(dir, name)
+		_ = rmtree.Below(dir, name)
 	}
 	return s, err
 }
@@ -108,9 +108,9 @@ func (s *session) remove() error {
 	_ = s.root.Chmod(".", 0o700) // a command may have changed it
 	names, err := list(s.root)
 	for _, name := range names {
-		err = errors.Join(err, folder.Remove(s.root, name))
+		err = errors.Join(err, rmtree.Below(s.root, name))
 	}
-	gone := folder.Remove(s.dir, s.name)
+	gone := rmtree.Below(s.dir, s.name)
 	if errors.Is(gone, os.ErrClosed) { // dir was removed
 		gone = nil
 	}

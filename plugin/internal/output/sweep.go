@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"bashplugin/plugin/internal/folder"
+	"bashplugin/plugin/internal/rmtree"
 )
 
 // makeRoom does what Sweep does. If want more bytes in the logs of this user would make
@@ -105,5 +105,5 @@ func (s found) remove(root *os.Root, anyway bool) bool {
 	if err != nil {
 		retention = DefaultRetention
 	}
-	return (anyway || time.Since(s.last) > retention) && folder.Remove(root, s.name) == nil
+	return (anyway || time.Since(s.last) > retention) && rmtree.Below(root, s.name) == nil
 }

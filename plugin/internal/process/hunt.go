@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"bashplugin/plugin/internal/folder"
+	"bashplugin/plugin/internal/rmtree"
 )
 
 // huntPatience bounds the hunt if processes hang in the kernel or go on forking.
@@ -51,7 +51,7 @@ func RunGuardian(find func(logs string) Logs) error {
 		logs.KeepCrash(o.Plugin, lastWords)
 	}
 	for _, path := range o.Remove {
-		_ = folder.RemovePath(path)
+		_ = rmtree.Path(path)
 	}
 	if o.Sweep {
 		logs.Sweep()

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"bashplugin/plugin/internal/folder"
+	"bashplugin/plugin/internal/rmtree"
 )
 
 // folderPrefix begins the name of a socket's folder; the process's pid follows.
@@ -53,7 +53,7 @@ func sweepFolders() {
 				continue // not such a folder, or its plugin may live
 			}
 			if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > time.Minute {
-				_ = folder.RemovePath(filepath.Join(dir, entry.Name())) // fails if another user owns it
+				_ = rmtree.Path(filepath.Join(dir, entry.Name())) // fails if another user owns it
 			}
 		}
 	}

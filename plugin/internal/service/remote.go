@@ -13,7 +13,7 @@ import (
 	"syscall"
 
 	"bashplugin/plugin/internal/executor"
-	"bashplugin/plugin/internal/folder"
+	"bashplugin/plugin/internal/rmtree"
 	"bashplugin/plugin/internal/job"
 	"bashplugin/plugin/internal/process"
 	"bashplugin/shared"
@@ -39,7 +39,7 @@ func serveRemote(f *flags) error {
 	if err != nil {
 		return err
 	}
-	defer folder.RemovePath(s.folder) //nolint:errcheck // the guardian does it too
+	defer rmtree.Path(s.folder) //nolint:errcheck // the guardian does it too
 	cfg.Table, cfg.Turns = process.NewTable(cfg.Guardian), job.NewTurns(runtime.GOMAXPROCS(0))
 	defer cfg.Table.Close()
 	remote := &shared.Remote{TLS: certs.Load, MaxLinger: f.maxLinger, Logger: s.log, Open: func(session shared.SessionConfig) (shared.Bash, error) {

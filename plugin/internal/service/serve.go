@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bashplugin/plugin/internal/executor"
-	"bashplugin/plugin/internal/folder"
+	"bashplugin/plugin/internal/rmtree"
 	"bashplugin/plugin/internal/output"
 	"bashplugin/plugin/internal/process"
 	"bashplugin/shared"
@@ -165,6 +165,6 @@ func (s *service) end() error {
 	case <-s.hostGone:
 	case <-time.After(100 * time.Millisecond):
 	}
-	_ = folder.RemovePath(s.folder)
+	_ = rmtree.Path(s.folder)
 	return err
 }

@@ -1,4 +1,4 @@
-package folder_test
+package rmtree_test
 
 import (
 	"os"
@@ -10,11 +10,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"bashplugin/plugin/internal/folder"
+	"bashplugin/plugin/internal/rmtree"
 )
 
 // asUserEnv makes this program remove the path in the variable.
-const asUserEnv = "FOLDER_TEST_REMOVE"
+const asUserEnv = "RMTREE_TEST_PATH"
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(asUserEnv); path != "" {
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 		_ = syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit)
 		limit.Cur = 64 // a descriptor for each level would be too many
 		_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit)
-		if err := folder.RemovePath(path); err != nil {
+		if err := rmtree.Path(path); err != nil {
 			_, _ = os.Stderr.WriteString(err.Error())
 			os.Exit(1)
 		}
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// deep makes a tree that is deeper than paths may be long, and whose names are those of Remove.
+// deep makes a tree that is deeper than paths may be long, and whose names are those of Below.
 const deep = `exec python3 -c 'import os
 for i in range(5000):
     if i < 1000: os.mkdir(f"moved-{i}")
@@ -58,9 +58,9 @@ func TestRemoveWhatACommandHasMade(t *testing.T) {
 		for user, uid := range users {
 			t.Run(name+" "+user, func(t *testing.T) {
 				t.Parallel()
-				root, err := os.MkdirTemp("", "folder-")
+				root, err := os.MkdirTemp("", "rmtree-")
 				require.NoError(t, err)
-				t.Cleanup(func() { _ = folder.RemovePath(root) })
+				t.Cleanup(func() { _ = rmtree.Path(root) })
 				top, outside := filepath.Join(root, "top"), filepath.Join(root, "outside")
 				for _, dir := range []string{root, top, outside} {
 					require.NoError(t, os.MkdirAll(dir, 0o755))

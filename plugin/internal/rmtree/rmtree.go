@@ -1,7 +1,7 @@
-// Package folder removes folders that a command has filled: with trees that are too deep for
+// Package rmtree removes folders that a command has filled: with trees that are too deep for
 // paths and for a descriptor at each level, with folders that their owner may not change any
 // more, and with links that lead elsewhere.
-package folder
+package rmtree
 
 import (
 	"errors"
@@ -13,19 +13,19 @@ import (
 	"syscall"
 )
 
-// RemovePath removes a file, or a folder with all that is in it.
-func RemovePath(path string) error {
+// Path removes a file, or a folder with all that is in it.
+func Path(path string) error {
 	parent, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
 	defer parent.Close()
-	return Remove(parent, filepath.Base(path))
+	return Below(parent, filepath.Base(path))
 }
 
-// Remove is RemovePath for a name in a folder. It lists each folder once: what is added
+// Below is Path for a name in a folder. It lists each folder once: what is added
 // meanwhile may stay, and is an error.
-func Remove(parent *os.Root, name string) error {
+func Below(parent *os.Root, name string) error {
 	err := parent.Remove(name)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil
