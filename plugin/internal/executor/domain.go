@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"bashplugin/plugin/internal/confine"
-	"bashplugin/plugin/internal/rmtree"
 	"bashplugin/plugin/internal/process"
+	"bashplugin/plugin/internal/rmtree"
 )
 
 // maxDomains is how many domains wait for further commands: that of the session's Confine and

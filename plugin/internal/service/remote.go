@@ -13,9 +13,9 @@ import (
 	"syscall"
 
 	"bashplugin/plugin/internal/executor"
-	"bashplugin/plugin/internal/rmtree"
 	"bashplugin/plugin/internal/job"
 	"bashplugin/plugin/internal/process"
+	"bashplugin/plugin/internal/rmtree"
 	"bashplugin/shared"
 )
 

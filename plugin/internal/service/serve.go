@@ -16,9 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bashplugin/plugin/internal/executor"
-	"bashplugin/plugin/internal/rmtree"
 	"bashplugin/plugin/internal/output"
 	"bashplugin/plugin/internal/process"
+	"bashplugin/plugin/internal/rmtree"
 	"bashplugin/shared"
 )
 
