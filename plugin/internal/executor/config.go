@@ -33,7 +33,7 @@ type Config struct {
 	Temp      string           // folder for the TMPDIRs of confined commands; "": os.TempDir()
 
 	Table    *process.Table                             // of this process, if it has several Executors: closed by the caller, after them; nil: one of its own
-	Turns    job.Turns                                  // of all Executors; nil: its own
+	Turns    job.Turns                                  // of all Executors; the zero value: its own
 	Guardian *process.Guardian                          // of its own Table; nil: none
 	Start    func(process.Spec) (*process.Group, error) // nil: real processes; tests inject failures here
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"bashplugin/plugin/internal/job"
 	"bashplugin/shared"
 )
 
@@ -91,15 +90,4 @@ func TestAPanicOfAJobIsTold(t *testing.T) {
 	require.ErrorIs(t, err, shared.ErrInternal)
 	_, err = e.Check(ctx, shared.CheckRequest{PID: started.PID})
 	require.ErrorIs(t, err, shared.ErrNotFound)
-}
-
-// A panic where output is read loses no turn, and leaves no goroutine that waits.
-func TestAPanicOfAReader(t *testing.T) {
-	turns := job.NewTurns(2)
-	close(turns) // so that the reader panics
-	e := newExecutor(t, Config{Turns: turns})
-	for _, command := range []string{"yes", "echo out; exec sleep 1000"} {
-		_, err := e.Execute(context.Background(), shared.ExecuteRequest{Command: command})
-		require.ErrorIs(t, err, shared.ErrInternal, command)
-	}
 }

@@ -226,7 +226,7 @@ func (j *Job) open(cfg Config) (files []*os.File, err error) {
 	case shared.StdinPipe:
 		stdin, j.input, err = newInput(j.req.Input)
 	case shared.StdinTTY:
-		stdin, j.input, j.screen, err = newTerminal(j.req.Columns, j.req.Rows, j.req.Input)
+		stdin, j.input, j.screen, err = newTerminal(j.req.Columns, j.req.Rows, cfg.Turns, j.req.Input)
 	}
 	if err != nil {
 		return nil, err

@@ -15,9 +15,6 @@ const (
 	screenEnd    = 250 * time.Millisecond // the end of a job waits so long for it to be drawn
 )
 
-// drawing is held while a screen draws: all screens together take one processor.
-var drawing = make(chan struct{}, 1)
-
 // screen shows what a command draws on its terminal. An emulator is slow, and a command can
 // make it slower: nobody waits for it longer than the constants above. Output waits in a
 // backlog; the screen's goroutine (run) draws it and publishes pictures.
@@ -27,6 +24,7 @@ var drawing = make(chan struct{}, 1)
 //	                          └──► picture ► text
 type screen struct {
 	display *display
+	turns   Turns
 
 	// Used by run alone.
 	spent     budget
@@ -46,8 +44,8 @@ type screen struct {
 	ended   bool   // run has ended
 }
 
-func newScreen(columns, rows int, answer func(string)) *screen {
-	s := &screen{display: &display{columns: columns, rows: rows, answer: answer}}
+func newScreen(columns, rows int, turns Turns, answer func(string)) *screen {
+	s := &screen{display: &display{columns: columns, rows: rows, answer: answer}, turns: turns}
 	s.changed = sync.NewCond(&s.mu)
 	return s
 }
@@ -153,8 +151,8 @@ func (s *screen) draw(part []byte) {
 
 // drawSlice draws the first of part and returns the rest.
 func (s *screen) drawSlice(part []byte) []byte {
-	drawing <- struct{}{}
-	defer func() { <-drawing }()
+	s.turns.draw <- struct{}{}
+	defer func() { <-s.turns.draw }()
 	begin := time.Now()
 	part = s.display.draw(part, begin.Add(screenSlice))
 	if len(part) == 0 || time.Since(s.published) > screenStale {

@@ -19,7 +19,7 @@ import (
 // returns fails the test if a call hangs.
 // startScreen starts a screen's goroutine as a Job does.
 func startScreen(columns, rows int, answer func(string)) *screen {
-	s := newScreen(columns, rows, answer)
+	s := newScreen(columns, rows, NewTurns(2), answer)
 	go s.run()
 	return s
 }
@@ -66,7 +66,7 @@ func TestNobodyWaitsForAnEmulator(t *testing.T) {
 	s := startScreen(20, 5, func(string) {})
 	s.put([]byte("shown"))
 	require.Eventually(t, func() bool { return s.text() == "shown" }, guard, time.Millisecond)
-	drawing <- struct{}{}
+	s.turns.draw <- struct{}{}
 	returns(t, "put", func() {
 		for range 100 {
 			s.put(make([]byte, bufferSize))
@@ -75,7 +75,7 @@ func TestNobodyWaitsForAnEmulator(t *testing.T) {
 	returns(t, "text", func() { assert.Equal(t, "shown", s.text()) })
 	returns(t, "close", s.close)
 	returns(t, "text", func() { assert.Equal(t, "shown", s.text()) })
-	<-drawing
+	<-s.turns.draw
 	s.awaitEnd(t)
 }
 

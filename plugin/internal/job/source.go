@@ -22,12 +22,17 @@ const (
 // buffers are the buffers for reading: only a read under way holds one.
 var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
-// Turns is a semaphore around the handling of output. It leaves one processor for
-// everything else while commands write without end.
-type Turns chan struct{}
+// Turns are semaphores around the handling of output, of all jobs. They leave one processor
+// for everything else while commands write without end.
+type Turns struct {
+	read chan struct{} // what the commands have written
+	draw chan struct{} // their screens: all of them together take one processor
+}
 
 // NewTurns returns Turns for a number of processors.
-func NewTurns(processors int) Turns { return make(Turns, max(1, processors-1)) }
+func NewTurns(processors int) Turns {
+	return Turns{read: make(chan struct{}, max(1, processors-1)), draw: make(chan struct{}, 1)}
+}
 
 // source is one stream of a command: the reading end of its pipe, or its terminal, and
 // the destinations of the bytes. A goroutine (run) reads until the end of file; drain
@@ -71,8 +76,8 @@ func (s *source) run() {
 
 // readInTurn is read with one of the turns.
 func (s *source) readInTurn(fd int) (n int, err error) {
-	s.turns <- struct{}{}
-	defer func() { <-s.turns }()
+	s.turns.read <- struct{}{}
+	defer func() { <-s.turns.read }()
 	return s.read(fd)
 }
 

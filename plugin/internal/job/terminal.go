@@ -11,7 +11,7 @@ import (
 
 // newTerminal opens a pseudo-terminal where text is typed. It returns the command's end,
 // the input to it and its screen.
-func newTerminal(columns, rows int, text string) (*os.File, *input, *screen, error) {
+func newTerminal(columns, rows int, turns Turns, text string) (*os.File, *input, *screen, error) {
 	ours, theirs, err := pty.Open()
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("cannot open a terminal: %w", err)
@@ -26,5 +26,5 @@ func newTerminal(columns, rows int, text string) (*os.File, *input, *screen, err
 		return nil, nil, nil, fmt.Errorf("cannot set up a terminal: %w", err)
 	}
 	in := inputTo(os.NewFile(uintptr(fd), "terminal"), true, text)
-	return theirs, in, newScreen(columns, rows, func(text string) { _ = in.put(text, false) }), nil
+	return theirs, in, newScreen(columns, rows, turns, func(text string) { _ = in.put(text, false) }), nil
 }
