@@ -80,7 +80,7 @@ func TestRunTellsItsErrorsFromTheCommands(t *testing.T) {
 			assert.Empty(t, r.stdout, "without -json")
 		})
 	}
-	assert.Equal(t, 1, host(t, "repl", "-plugin", "/nowhere/plugin").code, "as before")
+	assert.Equal(t, 1, host(t, "repl", "-plugin", "/nowhere/plugin").code, "only run has codes of its own")
 	assert.Empty(t, host(t, "run", "-nonsense", "-json", "true").stdout, "nobody knows yet that JSON is wanted")
 }
 

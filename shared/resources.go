@@ -17,17 +17,18 @@ import (
 // pids, each limited command has one: the kernel keeps Memory, and past Processes a fork
 // fails. Elsewhere the plugin looks at the tree every 100 ms, at many processes once a second:
 // a command may be past its limits for that long. Memory is then that of processes (Pss),
-// without files in /dev/shm, memory that no process has, and what is swapped out; as a backstop no process may map more
-// than twice Memory and 4 GiB of its own, which keeps AddressSanitizer from starting. If
-// many processes start at once, a command with Processes may be stopped until they are
-// counted.
+// without files in /dev/shm, memory that no process has, and what is swapped out; as a
+// backstop no process may map more than twice Memory and 4 GiB of its own, which keeps
+// AddressSanitizer from starting. If many processes start at once, a command with Processes
+// may be stopped until they are counted.
 //
 // In JSON, Memory and Disk may be text such as "512MiB" or "1.5GiB", which is rounded down to
 // a byte, and CPU such as "10s". Such text is never 0. A field that is left out keeps its
 // value, an unknown one is an error.
 //
-// A command with limits cannot gain rights, by sudo and the like: it could take off the mark
-// by which its processes are known.
+// A command with limits cannot gain rights, by sudo and the like. Where there are seccomp
+// filters (x86-64 and arm64), it cannot take off the mark by which its processes are known
+// once their parents have ended.
 //
 // CPU is always looked at. Children whose parents ignore SIGCHLD are left out of it.
 //

@@ -328,3 +328,14 @@ func TestAFolderThatIsMadeAnewStaysWritable(t *testing.T) {
 		assert.Equal(t, "secret\n", readFile(t, filepath.Join(y.outside, "file")))
 	})
 }
+
+// Programs make unix sockets in TMPDIR, whose paths may have about 100 bytes.
+func TestATMPDIRHasRoomForASocket(t *testing.T) {
+	t.Parallel()
+	asEachUser(t, func(t *testing.T, y *yard) {
+		bash := y.launch(t, &shared.Confine{ReadOnly: true, NoNetwork: true})
+		command := python(t, "path = os.environ['TMPDIR'] + '/ssh-XXXXXXXXXX/agent.1234567'\nos.mkdir(os.path.dirname(path))\n"+
+			"socket.socket(socket.AF_UNIX).bind(path); print('bound', len(path))")
+		says(t, run(t, bash, command), "bound")
+	})
+}

@@ -37,14 +37,14 @@ func NewPlan(session shared.Confine, request *shared.Confine, dir string, limite
 		return p, err
 	}
 	if runtime.GOOS != "linux" && len(layers) > 0 {
-		return p, Failed("commands can be confined on Linux only: leave Confine out")
+		return p, failed("commands can be confined on Linux only: leave Confine out")
 	}
 	system := kernel()
 	p.limited = limited && system.filters
 	for _, c := range layers {
 		kept, lacks := system.keepable(c)
 		if len(lacks) > 0 && !c.BestEffort {
-			return p, Failed("this system cannot keep Confine for: %s; with BestEffort the command runs with the rest of it", strings.Join(lacks, ", "))
+			return p, failed("this system cannot keep Confine for: %s; with BestEffort the command runs with the rest of it", strings.Join(lacks, ", "))
 		}
 		p.layers = append(p.layers, kept)
 		p.missing = append(p.missing, lacks...)
@@ -73,8 +73,16 @@ func (p Plan) Writable() (paths []string) {
 	return paths
 }
 
-// Failed is the error of a command that cannot be confined.
-func Failed(format string, args ...any) error {
+// Failed is the error of a command that cannot be kept within the plan.
+func (p Plan) Failed(format string, args ...any) error {
+	field := "Confine"
+	if !p.Confines() {
+		field = "Resources"
+	}
+	return &shared.Error{Code: shared.CodeStart, Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+func failed(format string, args ...any) error {
 	return &shared.Error{Code: shared.CodeStart, Field: "Confine", Message: fmt.Sprintf(format, args...)}
 }
 

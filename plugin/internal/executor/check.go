@@ -68,7 +68,7 @@ func (e *Executor) await(ctx context.Context, j *job.Job, req shared.CheckReques
 	for watch := j.Watch(pattern, req.All); ctx.Err() == nil; {
 		stdout, stderr := j.OutputChanged()
 		over := !j.Running() // before the search, which then is the last one
-		found, more := e.searchNext(ctx, watch)
+		found, more := e.searchNext(ctx, j, watch)
 		switch {
 		case found:
 			return true
@@ -84,8 +84,8 @@ func (e *Executor) await(ctx context.Context, j *job.Job, req shared.CheckReques
 
 // searchNext searches the next part of the output for a match. One search at a time runs:
 // an expression may be slow, and other calls need a processor. If ctx ends meanwhile,
-// searchNext returns, and the search goes on for nobody.
-func (e *Executor) searchNext(ctx context.Context, watch *job.Watch) (found, more bool) {
+// searchNext returns; the abandoned search finishes and is dropped.
+func (e *Executor) searchNext(ctx context.Context, j *job.Job, watch *job.Watch) (found, more bool) {
 	select {
 	case e.search <- struct{}{}:
 	case <-ctx.Done():
@@ -93,11 +93,12 @@ func (e *Executor) searchNext(ctx context.Context, watch *job.Watch) (found, mor
 	}
 	type answer struct{ found, more bool }
 	done := make(chan answer, 1)
-	go func() {
+	go j.Guard(func() {
 		defer func() { <-e.search }()
+		defer close(done)
 		found, more := watch.Match()
 		done <- answer{found, more}
-	}()
+	})
 	select {
 	case a := <-done:
 		return a.found, a.more
@@ -165,9 +166,11 @@ func (e *Executor) killAll(req shared.KillRequest) (*shared.Result, error) {
 	var wg sync.WaitGroup
 	for i, j := range jobs {
 		wg.Go(func() {
-			ended := e.kill(j, req).Ended
-			result.Jobs[i] = *j.Summary()
-			result.Jobs[i].Ended = ended
+			j.Guard(func() {
+				ended := e.kill(j, req).Ended
+				result.Jobs[i] = *j.Summary()
+				result.Jobs[i].Ended = ended
+			})
 		})
 	}
 	wg.Wait()

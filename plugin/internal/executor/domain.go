@@ -2,6 +2,8 @@ package executor
 
 import (
 	"crypto/rand"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -70,14 +72,14 @@ func (d *domains) join(plan confine.Plan, bash, terminal string) (joined *domain
 	}
 	joined, err = d.make(plan, bash, terminal)
 	if err != nil {
-		return nil, "", confine.Failed("cannot confine the command: %v", err)
+		return nil, "", plan.Failed("cannot confine the command: %v", err)
 	}
 	d.open++
 	joined.users = 1
 	temp, err = d.newTemp(joined)
 	if err != nil {
 		d.releaseLocked(joined)
-		return nil, "", confine.Failed("cannot make a TMPDIR for the command: %v", err)
+		return nil, "", plan.Failed("cannot make a TMPDIR for the command: %v", err)
 	}
 	if terminal == "" {
 		joined.key = key
@@ -146,13 +148,19 @@ func (d *domains) make(plan confine.Plan, bash, terminal string) (*domain, error
 	opened := new(domain)
 	path := ""
 	if plan.NeedsTemp() {
-		var err error
-		opened.name = "domain-" + rand.Text()
-		opened.folder, err = d.newFolder(opened.name)
+		if d.folder == nil {
+			return nil, d.missing
+		}
+		name, err := newFolder(d.folder, "d-")
 		if err != nil {
 			return nil, err
 		}
-		path = filepath.Join(d.path, opened.name)
+		opened.name = name
+		opened.folder, err = d.folder.OpenRoot(name)
+		if err != nil {
+			return nil, err
+		}
+		path = filepath.Join(d.path, name)
 	}
 	var err error
 	opened.thread, err = process.NewThread(func() error { return plan.Restrict(bash, path, terminal) })
@@ -163,23 +171,26 @@ func (d *domains) make(plan confine.Plan, bash, terminal string) (*domain, error
 	return opened, nil
 }
 
-func (d *domains) newFolder(name string) (*os.Root, error) {
-	if d.folder == nil {
-		return nil, d.missing
-	}
-	if err := d.folder.Mkdir(name, 0o700); err != nil {
-		return nil, err
-	}
-	return d.folder.OpenRoot(name)
-}
-
 // newTemp makes a TMPDIR for a command.
 func (d *domains) newTemp(joined *domain) (path string, err error) {
 	if joined.folder == nil {
 		return "", nil
 	}
-	name := "tmp-" + rand.Text() // the other commands of the domain may write there, and must not guess it
-	return filepath.Join(d.path, joined.name, name), joined.folder.Mkdir(name, 0o700)
+	name, err := newFolder(joined.folder, "tmp-")
+	return filepath.Join(d.path, joined.name, name), err
+}
+
+// newFolder makes a folder with a short name: the path of a unix socket below it may have
+// about 100 bytes. Other commands may write to parent and take names.
+func newFolder(parent *os.Root, prefix string) (name string, err error) {
+	for range 100 {
+		name = prefix + rand.Text()[:6]
+		err = parent.Mkdir(name, 0o700)
+		if !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	return name, err
 }
 
 // closeEnded closes the domains without a user. Others may join domains meanwhile: to remove

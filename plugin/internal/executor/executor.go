@@ -101,6 +101,7 @@ func (e *Executor) launch(req shared.ExecuteRequest, dir string, number int) (*j
 		if e.log.IsInfo() {
 			e.log.Info("command", j.Log()...)
 		}
+		<-j.Released()
 	})
 	return j, nil
 }

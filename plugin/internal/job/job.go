@@ -63,6 +63,8 @@ type Job struct {
 	ended chan struct{} // closed when bash has ended, its output is read and outcome is set
 	over  chan struct{} // closed when no process of the job lives and all output is read
 
+	released chan struct{} // closed when nothing of the job is left, such as its TMPDIR
+
 	mu       sync.Mutex // guards the fields below
 	cause    shared.Cause
 	exceeded string // how a limit was; "": none was
@@ -89,6 +91,8 @@ func Start(cfg Config, req shared.ExecuteRequest) (*Job, error) {
 		within: Confinement{Release: func() {}},
 		ended:  make(chan struct{}),
 		over:   make(chan struct{}),
+
+		released: make(chan struct{}),
 	}
 	files, err := j.open(cfg)
 	j.runCopies()
@@ -108,7 +112,7 @@ func Start(cfg Config, req shared.ExecuteRequest) (*Job, error) {
 	}
 	j.forgetStart()
 	for _, s := range j.sources() {
-		go j.guard(s.run)
+		go j.Guard(s.run)
 	}
 	go j.follow()
 	j.watch()
@@ -141,14 +145,23 @@ func (j *Job) start(cfg Config, files []*os.File) error {
 		return err
 	}
 	defer script.Close() // does nothing for a short command, whose script is nil
-	j.group, err = cfg.Start(spec)
-	return err
+	group, err := cfg.Start(spec)
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.group = group
+	j.PID = group.PID
+	j.Started = group.Started
+	if j.failure != nil { // nobody has ended it
+		go group.End(syscall.SIGKILL, 0)
+	}
+	return nil
 }
 
 // forgetStart forgets what only the start needs: the job may be kept for long.
 func (j *Job) forgetStart() {
-	j.PID = j.group.PID
-	j.Started = j.group.Started
 	j.req.Env = nil
 	j.req.Stdout = nil
 	j.req.Stderr = nil
@@ -159,14 +172,14 @@ func (j *Job) forgetStart() {
 // runCopies starts the goroutines of the input, the screen and the live copies.
 func (j *Job) runCopies() {
 	if j.screen != nil {
-		go j.guard(j.screen.run)
+		go j.Guard(j.screen.run)
 	}
 	if j.input != nil {
-		go j.guard(j.input.run)
+		go j.Guard(j.input.run)
 	}
 	for _, c := range j.copies {
 		if c != nil {
-			go j.guard(c.run)
+			go j.Guard(c.run)
 		}
 	}
 }
@@ -187,8 +200,8 @@ func (j *Job) watch() {
 	})
 }
 
-// guard calls f. A panic there, which is a bug of this tool, ends the job and nothing else.
-func (j *Job) guard(f func()) {
+// Guard calls f. A panic there, which is a bug of this tool, ends the job and nothing else.
+func (j *Job) Guard(f func()) {
 	defer func() {
 		if p := recover(); p != nil {
 			j.fail(p, debug.Stack())
@@ -199,9 +212,9 @@ func (j *Job) guard(f func()) {
 
 // fail ends the job after a panic.
 func (j *Job) fail(p any, stack []byte) {
-	j.log.Error("a command was ended after a panic", "pid", j.PID, "panic", p, "stack", string(stack))
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.log.Error("a command was ended after a panic", "pid", j.PID, "panic", p, "stack", string(stack))
 	if j.failure != nil {
 		return
 	}
@@ -297,10 +310,10 @@ func (j *Job) sources() []*source {
 func (j *Job) follow() {
 	<-j.group.Exited()
 	duration := time.Since(j.Started)
-	j.guard(j.drain)
+	j.Guard(j.drain)
 	left := j.group.LeftBehind()
 	if left {
-		j.guard(j.drain) // the output that a tee, for example, has passed on meanwhile
+		j.Guard(j.drain) // the output that a tee, for example, has passed on meanwhile
 	} else {
 		j.finish()
 	}
@@ -321,8 +334,9 @@ func (j *Job) follow() {
 		j.blame(j.limits.Broken(0))
 		close(j.over)
 	}
-	j.within.Release()
-	j.limits.Remove()
+	j.Guard(j.within.Release)
+	j.Guard(j.limits.Remove)
+	close(j.released)
 }
 
 // drain reads the output that was written so far.
@@ -334,12 +348,12 @@ func (j *Job) drain() {
 
 // finish reads the rest and closes the streams. No process of the job lives.
 func (j *Job) finish() {
-	j.guard(j.drain)
+	j.Guard(j.drain)
 	for _, s := range j.sources() {
-		j.guard(s.close)
+		j.Guard(s.close)
 	}
-	j.guard(j.input.close)
-	j.guard(j.screen.close)
+	j.Guard(j.input.close)
+	j.Guard(j.screen.close)
 	j.closeCopies() // with Merge, the copy for stderr has no source that closes it
 }
 
@@ -351,6 +365,9 @@ func (j *Job) HasEnded() bool { return !j.group.LeaderLives() }
 
 // Over is closed when the processes that bash left behind have ended, too.
 func (j *Job) Over() <-chan struct{} { return j.over }
+
+// Released is closed when, after Over, nothing of the job is left outside of this process.
+func (j *Job) Released() <-chan struct{} { return j.released }
 
 // Running reports whether bash or a process that it left behind lives.
 func (j *Job) Running() bool {

@@ -17,13 +17,6 @@ import (
 )
 
 // returns fails the test if a call hangs.
-// startScreen starts a screen's goroutine as a Job does.
-func startScreen(columns, rows int, answer func(string)) *screen {
-	s := newScreen(columns, rows, NewTurns(2), answer)
-	go s.run()
-	return s
-}
-
 func returns(t *testing.T, what string, call func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -48,6 +41,13 @@ func (s *screen) awaitEnd(t *testing.T) {
 	}, guard, time.Millisecond)
 	assert.Nil(t, s.display.emulator)
 	assert.Empty(t, s.backlog)
+}
+
+// startScreen starts a screen's goroutine as a Job does.
+func startScreen(columns, rows int, answer func(string)) *screen {
+	s := newScreen(columns, rows, NewTurns(2), answer)
+	go s.run()
+	return s
 }
 
 func TestAScreenKeepsItsLastPicture(t *testing.T) {

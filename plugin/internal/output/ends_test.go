@@ -3,6 +3,8 @@ package output
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -58,8 +60,7 @@ func TestBothEnds(t *testing.T) {
 // and the counts are of that.
 func TestRandomEnds(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := newSeed(t)
 	dice := rand.New(rand.NewPCG(seed, 0))
 	for range 300 {
 		s := newTestStream(t, LogsConfig{}, StreamConfig{})
@@ -191,4 +192,15 @@ func TestStreamWithBothEndsAndALogThatStopped(t *testing.T) {
 		assert.LessOrEqual(t, len(out.Head)+len(out.Content), len(all))
 		s.Close()
 	}
+}
+
+// newSeed returns the seed in the variable SEED, which repeats a run, or a new one.
+func newSeed(t *testing.T) uint64 {
+	t.Helper()
+	seed, err := strconv.ParseUint(os.Getenv("SEED"), 10, 64)
+	if err != nil {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("SEED=%d", seed)
+	return seed
 }

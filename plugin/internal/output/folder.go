@@ -185,6 +185,13 @@ func openAt(place string, create bool) (*os.Root, error) {
 
 func makeAt(place string) (*os.Root, error) {
 	above, err := openAt(filepath.Dir(place), true)
+	if errors.Is(err, fs.ErrPermission) { // one may make folders where one may not read
+		err = os.MkdirAll(place, 0o700)
+		if err != nil {
+			return nil, err
+		}
+		return openFolder(place)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -95,7 +95,7 @@ func (l *Logs) create(name string) (*logReader, error) {
 		if err == nil {
 			return log, nil
 		}
-		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.EWOULDBLOCK) {
+		if !isGone(err) && !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("no log: %w", err)
 		}
 	}
@@ -111,7 +111,7 @@ func (l *Logs) tryLocked(name string) (*logReader, error) {
 			return nil, err
 		}
 		l.session, err = newSession(dir, l.cfg.PID, l.cfg.Retention)
-		if errors.Is(err, fs.ErrNotExist) {
+		if isGone(err) {
 			l.dir.removed(dir)
 		}
 		if err != nil {
@@ -119,7 +119,7 @@ func (l *Logs) tryLocked(name string) (*logReader, error) {
 		}
 	}
 	log, err := l.session.create(name)
-	if errors.Is(err, fs.ErrNotExist) {
+	if isGone(err) {
 		l.session.close()
 		l.session = nil
 	}
@@ -129,6 +129,10 @@ func (l *Logs) tryLocked(name string) (*logReader, error) {
 	log.path = filepath.Join(l.cfg.Dir, log.path)
 	return log, nil
 }
+
+// isGone reports whether an error says that a folder was removed. Another session may have
+// noticed that, and closed it.
+func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, os.ErrClosed) }
 
 // Close unlocks the session's folder. It removes the folder if no log is left in it
 // or, with a negative retention, in any case.

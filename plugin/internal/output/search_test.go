@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -77,8 +76,7 @@ func randomSearch(dice *rand.Rand) logSearch {
 // wherever the search begins and ends.
 func TestSearchFindsEachLineOnce(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := newSeed(t)
 	dice := rand.New(rand.NewPCG(seed, 0))
 	path := filepath.Join(t.TempDir(), "log")
 	for range 500 {

@@ -107,13 +107,17 @@ func (s *Stream) keepLocked() {
 
 // Close finishes the last line and the log, and waits for the disk.
 func (s *Stream) Close() error {
-	s.mu.Lock()
-	_ = s.san.Close()
-	s.ended = true
-	s.changeLocked()
-	s.mu.Unlock()
+	s.finish()
 	s.sync()
 	return nil
+}
+
+func (s *Stream) finish() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	s.changeLocked()
+	_ = s.san.Close()
 }
 
 // Changed returns a channel that is closed at the next change.

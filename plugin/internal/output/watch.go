@@ -39,11 +39,7 @@ func (s *Stream) Watch(re *regexp.Regexp, all bool) *Watch {
 // the next watchStep bytes and returns whether there is more.
 func (w *Watch) Match() (found, more bool) {
 	s := w.s
-	s.mu.Lock()
-	line := s.san.Line()
-	start, finished, fresh := s.tail.start(), s.tail.end, s.freshLocked(w.old, line)
-	text := s.textLocked(w.pos, line)
-	s.mu.Unlock()
+	text, start, finished, fresh := w.look()
 	if start > w.pos {
 		log, _ := s.sync()
 		text = log.text(w.pos, watchStep)
@@ -62,6 +58,16 @@ func (w *Watch) Match() (found, more bool) {
 	}
 	w.advance(text, finished)
 	return false, more
+}
+
+// look returns the text in memory from pos on, the positions where the tail starts and where
+// the finished text ends, and that of the first byte not yet shown.
+func (w *Watch) look() (text []byte, start, finished, fresh int64) {
+	s := w.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	line := s.san.Line()
+	return s.textLocked(w.pos, line), s.tail.start(), s.tail.end, s.freshLocked(w.old, line)
 }
 
 // matches looks for a match in text, which begins at pos.

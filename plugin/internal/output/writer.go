@@ -73,13 +73,7 @@ func (s *Stream) flush(least int, block int64, line bool) (log *logReader, probl
 	}
 	w.disk.Lock()
 	defer w.disk.Unlock()
-	s.mu.Lock()
-	text, last := w.takeLocked(block), s.ended && w.fill == nil
-	var rest []byte
-	if line {
-		rest = append([]byte{}, s.san.Line()...)
-	}
-	s.mu.Unlock()
+	text, rest, last := s.takeText(w, block, line)
 	w.file.update(text, rest)
 	if cap(text) == len(buffer{}) {
 		buffers.Put((*buffer)(text[:cap(text)]))
@@ -91,6 +85,18 @@ func (s *Stream) flush(least int, block int64, line bool) (log *logReader, probl
 	defer s.mu.Unlock()
 	log, w.problem = w.file.state()
 	return log, w.problem
+}
+
+// takeText takes the text for the log, whole blocks of it, and the line being written if line
+// is true. last says that no more text comes.
+func (s *Stream) takeText(w *logWriter, block int64, line bool) (text, rest []byte, last bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if line {
+		rest = append([]byte{}, s.san.Line()...)
+	}
+	text = w.takeLocked(block)
+	return text, rest, s.ended && w.fill == nil
 }
 
 // sync writes everything so far to the log, if there is one.

@@ -37,13 +37,15 @@ func (t *Thread) do(f func()) {
 		f()
 		return
 	}
-	done := make(chan struct{})
+	panicked := make(chan any)
 	t.calls <- func() {
-		defer close(done)
+		defer func() { panicked <- recover() }()
 		f()
 	}
-	<-done
+	if p := <-panicked; p != nil {
+		panic(p) // where it concerns one command
+	}
 }
 
-// Close ends the thread. The commands that it forked go on.
+// Close ends the thread, which nobody uses any more. The commands that it forked go on.
 func (t *Thread) Close() { close(t.calls) }

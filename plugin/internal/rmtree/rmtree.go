@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -50,7 +51,7 @@ func Below(parent *os.Root, name string) error {
 // removal empties a folder. It moves the folders in it up, so that none is deep.
 type removal struct {
 	top   *os.Root
-	moved []string // folders that were moved to the top, and must be emptied
+	moved []string // folders at the top that must be emptied
 	count int      // of the folders moved so far
 }
 
@@ -82,6 +83,10 @@ func (r *removal) remove(path string, isDir bool) {
 		return
 	}
 	_ = r.top.Chmod(path, 0o700) // to move a folder one must be allowed to change it
+	if !strings.Contains(path, "/") {
+		r.moved = append(r.moved, path) // it is at the top
+		return
+	}
 	for {
 		r.count++
 		up := "moved-" + strconv.Itoa(r.count)

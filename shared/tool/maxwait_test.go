@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -20,8 +22,7 @@ import (
 // byte once.
 func TestEachByteOnceWhereTheTimeoutMeetsMaxWait(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := newSeed(t)
 	for _, dialect := range []tool.Dialect{tool.Native, tool.Claude} {
 		t.Run(string(dialect), func(t *testing.T) {
 			t.Parallel()
@@ -107,4 +108,15 @@ func TestOutputOfAJobThatGoesDuringTheCall(t *testing.T) {
 	answer := a.run(args{"check_pid": left.Result.PID})
 	assert.NoError(t, answer.Err, answer.Text)
 	assert.Contains(t, answer.Text, "exited with code 0")
+}
+
+// newSeed returns the seed in the variable SEED, which repeats a run, or a new one.
+func newSeed(t *testing.T) uint64 {
+	t.Helper()
+	seed, err := strconv.ParseUint(os.Getenv("SEED"), 10, 64)
+	if err != nil {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("SEED=%d", seed)
+	return seed
 }
