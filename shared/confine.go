@@ -13,9 +13,10 @@ import "path/filepath"
 //   - gaining rights, by sudo and the like, and as root from using any but the
 //     capabilities about files, users and ports.
 //
-// With ReadOnly or Private its TMPDIR is a folder of its own, which goes with the job, and
-// which others of the session with the same Confine may change too, and of /dev it may use null, zero, full, random and urandom; with StdinTTY its terminal
-// too. A command with a terminal counts as one with a Confine of its own.
+// With ReadOnly or Private its TMPDIR is a folder of its own, which goes with the job.
+// Other commands of the session with the same Confine may change it as well. Of /dev the
+// command may use null, zero, full, random and urandom, and with StdinTTY its terminal. A
+// command with a terminal counts as one with a Confine of its own.
 //
 // Private leaves readable what bash and other programs need: /usr, /opt, /bin, /sbin,
 // /lib and its variants, /nix/store, /gnu/store, /proc, /sys/devices/system,

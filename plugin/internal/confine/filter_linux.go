@@ -13,7 +13,9 @@ type calls struct {
 	architecture uint32 // the kernel's number for it
 	prlimit      uint32
 	setrlimit    uint32
-	foreign      map[string]uint32 // by which a process reaches what others of its user have, and which no file stands for
+
+	// By these a process reaches what others of its user have, and which no file stands for.
+	foreign map[string]uint32
 }
 
 // machine is an architecture: its own calls, and those of 32-bit programs.
@@ -40,8 +42,9 @@ var machines = map[string]machine{
 			"add_key": 217, "request_key": 218, "keyctl": 219,
 		}},
 		compat: calls{architecture: unix.AUDIT_ARCH_ARM, prlimit: 369, setrlimit: 75, foreign: map[string]uint32{
-			"ipc": 117, "shmget": 307, "shmat": 305, "shmctl": 308, "semget": 299, "semop": 298, "semctl": 300, "semtimedop": 312,
-			"semtimedop_time64": 420, "msgget": 303, "msgsnd": 301, "msgrcv": 302, "msgctl": 304, "mq_open": 274, "mq_unlink": 275,
+			"ipc": 117, "shmget": 307, "shmat": 305, "shmctl": 308, "semget": 299, "semop": 298, "semctl": 300,
+			"semtimedop": 312, "semtimedop_time64": 420, "msgget": 303, "msgsnd": 301, "msgrcv": 302, "msgctl": 304,
+			"mq_open": 274, "mq_unlink": 275,
 			"add_key": 309, "request_key": 310, "keyctl": 311,
 		}},
 	},

@@ -109,7 +109,8 @@ func restrictFiles(c shared.Confine, version int, bash, temp, terminal string) e
 	if attr.Handled_access_fs|attr.Scoped == 0 {
 		return nil
 	}
-	ruleset, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
+	ruleset, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET,
+		uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
 	if errno != 0 {
 		return errno
 	}
@@ -141,5 +142,6 @@ func (r rule) addTo(ruleset uintptr) error {
 	if file.Mode&unix.S_IFMT != unix.S_IFDIR {
 		attr.Allowed_access &= ofFiles
 	}
-	return failure(unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, ruleset, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&attr)), 0, 0, 0))
+	return failure(unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE,
+		ruleset, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&attr)), 0, 0, 0))
 }

@@ -86,6 +86,7 @@ func (l *launcher) launch(req shared.ExecuteRequest, dir string, number int) (*j
 		limits.Remove()
 		return nil, err
 	}
+	within := confinement{launcher: l, plan: plan, bash: bash, dir: dir, env: req.Env}
 	j, err := job.Start(job.Config{
 		Start:   l.start,
 		Logger:  l.log,
@@ -97,7 +98,7 @@ func (l *launcher) launch(req shared.ExecuteRequest, dir string, number int) (*j
 		Place:   l.dir.way(dir),
 		Name:    strconv.Itoa(number),
 		Limits:  limits,
-		Confine: func(terminal string) (job.Confinement, error) { return l.confinement(plan, bash, terminal, req, dir) },
+		Confine: within.prepare,
 	}, req)
 	if err != nil {
 		l.bash.Store(nil) // it may have moved
@@ -106,24 +107,33 @@ func (l *launcher) launch(req shared.ExecuteRequest, dir string, number int) (*j
 	return j, nil
 }
 
-// confinement prepares what a command runs in. terminal is the file of its terminal; "": it
-// has none.
-func (l *launcher) confinement(plan confine.Plan, bash, terminal string, req shared.ExecuteRequest, dir string) (job.Confinement, error) {
-	c := job.Confinement{Text: plan.Text(), Release: func() {}}
+// confinement is what a command runs in.
+type confinement struct {
+	launcher *launcher
+	plan     confine.Plan
+	bash     string
+	dir      string
+	env      []string // of the request
+}
+
+// prepare prepares it. terminal is the file of the command's terminal; "": it has none.
+func (c confinement) prepare(terminal string) (job.Confinement, error) {
+	l := c.launcher
+	prepared := job.Confinement{Text: c.plan.Text(), Release: func() {}}
 	var own []string
-	if plan.Confines() {
+	if c.plan.Confines() {
 		_ = l.logs.Open() // a command that may write there could put a link in its place
-		if l.logs.Below(plan.Writable()) {
-			c.Text += "; it may change its logs"
+		if l.logs.Below(c.plan.Writable()) {
+			prepared.Text += "; it may change its logs"
 		}
 	}
-	if plan.Restricts() {
-		domain, temp, err := l.domains.join(plan, bash, terminal)
+	if c.plan.Restricts() {
+		domain, temp, err := l.domains.join(c.plan, c.bash, terminal)
 		if err != nil {
-			return c, err
+			return prepared, err
 		}
-		c.Thread = domain.thread
-		c.Release = func() { l.domains.leave(domain, temp) }
+		prepared.Thread = domain.thread
+		prepared.Release = func() { l.domains.leave(domain, temp) }
 		if temp != "" {
 			own = []string{"TMPDIR=" + temp}
 		}
@@ -132,9 +142,9 @@ func (l *launcher) confinement(plan confine.Plan, bash, terminal string, req sha
 	if terminal != "" {
 		base = l.ttys
 	}
-	env := override(slices.Clone(base), append(own, req.Env...))
-	c.Env = override(env, []string{"PWD=" + dir})
-	return c, nil
+	env := override(slices.Clone(base), append(own, c.env...))
+	prepared.Env = override(env, []string{"PWD=" + c.dir})
+	return prepared, nil
 }
 
 func (l *launcher) findBash() (string, error) {

@@ -50,7 +50,10 @@ func findSessions(root *os.Root) []found {
 	names, _ := list(root)
 	for _, name := range names {
 		info, err := root.Lstat(name)
-		if err != nil || !info.IsDir() || !strings.HasPrefix(name, sessionPrefix) || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Getuid()) {
+		if err != nil || !info.IsDir() || !strings.HasPrefix(name, sessionPrefix) {
+			continue
+		}
+		if info.Sys().(*syscall.Stat_t).Uid != uint32(os.Getuid()) {
 			continue
 		}
 		s := found{name: name, last: info.ModTime()}

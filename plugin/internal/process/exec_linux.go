@@ -47,11 +47,11 @@ func (spec Spec) exec(attr *syscall.ProcAttr) (pid int, err error) {
 // limit lowers limits of a process.
 func limit(pid int, most map[int]uint64) error {
 	var all error
-	for resource, limit := range most {
+	for resource, value := range most {
 		var l unix.Rlimit
 		err := unix.Prlimit(pid, resource, nil, &l)
-		l.Cur = min(l.Cur, limit)
-		l.Max = min(l.Max, limit)
+		l.Cur = min(l.Cur, value)
+		l.Max = min(l.Max, value)
 		all = errors.Join(all, err, unix.Prlimit(pid, resource, &l, nil))
 	}
 	return all
