@@ -40,6 +40,6 @@
 //   - A new mode: its name in shared/mode.go, its behaviour in executor/mode.go.
 //   - A new limit for commands, or something that wraps bash before it is executed:
 //     executor/launcher.go; if it must happen in the forked child, process/fork.go. What
-//     restricts bash is done to the thread that forks it: executor/domain.go, confine.
+//     restricts bash is done to the thread that forks it: package confine.
 //   - Another way to reach a plugin: package shared, beside launch and attach.
 package main

@@ -5,18 +5,16 @@ import "path/filepath"
 // Confine says what a command, and everything that it starts, may touch. The zero
 // value confines nothing. Any other also keeps the command from
 //
-//   - signalling and tracing processes, except those of its session's commands with the
-//     same Confine, and setting the limits of any other process;
+//   - signalling and tracing processes of others, also of its session's other commands, and
+//     setting the limits of any other process;
 //   - abstract unix sockets of others;
 //   - System V IPC, POSIX message queues and the kernel's keys: these calls fail with
 //     ENOSYS, so that PostgreSQL does not start and fakeroot needs fakeroot-tcp;
 //   - gaining rights, by sudo and the like, and as root from using any but the
 //     capabilities about files, users and ports.
 //
-// With ReadOnly or Private its TMPDIR is a folder of its own, which goes with the job.
-// Other commands of the session with the same Confine may change it as well. Of /dev the
-// command may use null, zero, full, random and urandom, and with StdinTTY its terminal. A
-// command with a terminal counts as one with a Confine of its own.
+// With ReadOnly or Private its TMPDIR is a folder of its own, which goes with the job, and
+// of /dev it may use null, zero, full, random and urandom; with StdinTTY its terminal too.
 //
 // Private leaves readable what bash and other programs need: /usr, /opt, /bin, /sbin,
 // /lib and its variants, /nix/store, /gnu/store, /proc, /sys/devices/system,

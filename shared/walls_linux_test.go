@@ -306,7 +306,7 @@ func TestTheTMPDIRGoesWithAKilledPlugin(t *testing.T) {
 	})
 }
 
-// A session's commands share a domain for as long as its paths name the same files.
+// A confinement names paths, not the files that were there when the session began.
 func TestAFolderThatIsMadeAnewStaysWritable(t *testing.T) {
 	t.Parallel()
 	asEachUser(t, func(t *testing.T, y *yard) {
@@ -318,7 +318,7 @@ func TestAFolderThatIsMadeAnewStaysWritable(t *testing.T) {
 		}
 		makeAnew()
 		bash := y.launch(t, &shared.Confine{ReadOnly: true, Writable: []string{build}})
-		for range 12 { // more often than domains are kept
+		for range 3 {
 			assert.Equal(t, shared.StatusCompleted, run(t, bash, "echo x >"+build+"/x").Status)
 			makeAnew()
 		}
@@ -337,5 +337,58 @@ func TestATMPDIRHasRoomForASocket(t *testing.T) {
 		command := python(t, "path = os.environ['TMPDIR'] + '/ssh-XXXXXXXXXX/agent.1234567'\nos.mkdir(os.path.dirname(path))\n"+
 			"socket.socket(socket.AF_UNIX).bind(path); print('bound', len(path))")
 		says(t, run(t, bash, command), "bound")
+	})
+}
+
+// Threads of the plugin that are confined as a command is would be in its reach: it could
+// signal them, and with them the plugin, and write to the plugin's memory.
+func TestNoThreadOfThePluginIsInReach(t *testing.T) {
+	t.Parallel()
+	asEachUser(t, func(t *testing.T, y *yard) {
+		bash := y.launch(t, &shared.Confine{ReadOnly: true})
+		plugin := bash.PluginPID()
+		job := execute(t, bash, shared.ExecuteRequest{Command: forever, Mode: shared.ModeBackground})
+		tty := execute(t, bash, shared.ExecuteRequest{Command: forever, Mode: shared.ModeBackground, Stdin: shared.StdinTTY})
+		for range 20 {
+			r := run(t, bash, "sleep 0.05; for thread in /proc/$PPID/task/*; do kill -9 ${thread##*/} && echo killed; kill -STOP ${thread##*/} && echo stopped; done")
+			assert.Empty(t, r.Stdout.Content)
+		}
+		r := run(t, bash, "exec "+python(t, `
+import time; time.sleep(0.05)
+for thread in os.listdir("/proc/%d/task" % os.getppid()):
+    ctypes.set_errno(0)
+    print(libc.ptrace(0x4206, int(thread), 0, 0), ctypes.get_errno())`))
+		assert.Contains(t, r.Stdout.Content, "-1 1\n")
+		assert.NotContains(t, r.Stdout.Content, "0 0\n")
+		for _, j := range []*shared.Result{job, tty} {
+			assert.Equal(t, shared.StatusRunning, check(t, bash, shared.CheckRequest{PID: j.PID}).Status)
+		}
+		assert.Equal(t, plugin, bash.PluginPID())
+	})
+}
+
+// By CLONE_PARENT a command makes its child one of the plugin, as it is itself.
+func TestAChildThatIsGivenToThePlugin(t *testing.T) {
+	t.Parallel()
+	clone := "import time\nnumber = {'x86_64': 56, 'aarch64': 220}[os.uname().machine]\n" +
+		"def clone(): return libc.syscall(ctypes.c_long(number), ctypes.c_long(0x8000 | 17), 0, 0, 0, 0)\n"
+	eachUser(t, func(t *testing.T, y *yard) {
+		t.Parallel()
+		bash := y.launch(t, nil)
+		for _, confine := range []*shared.Confine{nil, {ReadOnly: true, BestEffort: true}} {
+			r := execute(t, bash, shared.ExecuteRequest{Confine: confine,
+				Command: "exec " + python(t, clone+"if clone() == 0: os.execv('/bin/sleep', ['sleep', '1000'])\nprint('up', flush=True)")})
+			require.Len(t, r.Leftover, 1, "%s", r)
+			kill(t, bash, r.PID)
+			awaitDeath(t, r.Leftover[0].PID)
+			r = execute(t, bash, shared.ExecuteRequest{Confine: confine, Resources: shared.Resources{Processes: 20}, Timeout: hang, Mode: shared.ModeTerminate,
+				Command: "exec " + python(t, clone+"for i in range(60):\n  if clone() == 0: time.sleep(1000)\ntime.sleep(1000)")})
+			assert.Equal(t, shared.CauseProcesses, r.Cause, "%s", r)
+			assert.Empty(t, r.Leftover)
+		}
+		eventually(t, "the end of zombies", func() bool {
+			text := run(t, bash, "cat /proc/$PPID/task/*/children").Stdout.Content
+			return len(strings.Fields(text)) <= 2 // the guardian, and this command's bash
+		})
 	})
 }

@@ -287,3 +287,28 @@ func awaitText(t *testing.T, path, text string) {
 		return err == nil && held == text
 	}, hang, time.Millisecond)
 }
+
+// confining confines each command.
+type confining struct{ shared.Bash }
+
+func (c confining) Execute(ctx context.Context, req shared.ExecuteRequest) (*shared.Result, error) {
+	req.Confine = &shared.Confine{ReadOnly: true, BestEffort: true}
+	return c.Bash.Execute(ctx, req)
+}
+
+// A confined command cannot signal another one. What the answers tell a model to run works.
+func TestModeStopsConfinedCommands(t *testing.T) {
+	t.Parallel()
+	a := newAgentOver(t, tool.Mode, confining{plugin})
+	for _, form := range []string{"kill -9 -%d", "kill -%[1]d", " kill -KILL -- -%d\n", "kill -TERM %d", "kill %d"} {
+		pid, file := background(t, a.run(args{"command": "(trap '' TERM; exec sleep 1000) & sleep 1000", "mode": "background"}))
+		answer := a.runs(fmt.Sprintf(form, pid))
+		assert.False(t, answer.IsError, "%s: %s", form, answer.Text)
+		assert.False(t, plugintest.Alive(pid), form)
+		awaitText(t, file, "\n\n[background process killed]\n")
+	}
+	pid, _ := background(t, a.run(args{"command": "sleep 1000", "mode": "background"}))
+	a.runs(fmt.Sprintf("kill -9 %d; echo done", pid))
+	assert.True(t, plugintest.Alive(pid), "any other command is bash's")
+	a.runs(fmt.Sprintf("kill -9 %d", pid))
+}

@@ -3,9 +3,9 @@
 //
 // Landlock keeps the files, the signals and the abstract sockets, a seccomp filter the
 // network and what reaches other processes without a signal (filter_linux.go). NewPlan says
-// what a command may touch. A Plan's Restrict restricts the thread that calls it: bash and
-// all that descends from it inherit that, and nothing else does. Commands with the same Plan
-// may be forked by one thread: the kernel lets them signal each other then.
+// what a command may touch. A Plan's Restrict restricts the thread that calls it, which forks
+// bash and ends (process.Spec.Restrict): bash and all that descends from it inherit that, and
+// nothing else does.
 //
 // The session's Confine and the request's are layers, each with a Landlock ruleset of
 // its own. The kernel allows what every layer allows, so that a request can never

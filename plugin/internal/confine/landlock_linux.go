@@ -3,7 +3,6 @@ package confine
 import (
 	"fmt"
 	"os"
-	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -81,23 +80,6 @@ func rules(c shared.Confine, handled uint64, bash, temp, terminal string) (all [
 		add(moving, false, "/")
 	}
 	return all
-}
-
-// Key identifies what the plan allows now: a path may name another file later.
-func (p Plan) Key(bash string) string {
-	var key strings.Builder
-	fmt.Fprint(&key, p.limited, " ", p.missing)
-	version := kernel().landlock
-	for _, c := range p.layers {
-		handled := rights(c, version)
-		fmt.Fprint(&key, "\n", handled, " ", c.NoNetwork)
-		for _, r := range rules(c, handled, bash, "", "") {
-			var file unix.Stat_t
-			_ = unix.Stat(r.path, &file) // of a path that does not exist all is 0
-			fmt.Fprint(&key, "\n", r, " ", file.Dev, " ", file.Ino)
-		}
-	}
-	return key.String()
 }
 
 // restrictFiles puts this thread into a layer: a domain of Landlock.

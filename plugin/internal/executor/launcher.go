@@ -36,7 +36,7 @@ type launcher struct {
 	confine   shared.Confine   // the session's
 	resources shared.Resources // the session's
 	cgroups   confine.Cgroups
-	domains   *domains
+	temps     *temps
 }
 
 func newLauncher(cfg Config, log hclog.Logger, start func(process.Spec) (*process.Group, error)) (*launcher, error) {
@@ -61,13 +61,13 @@ func newLauncher(cfg Config, log hclog.Logger, start func(process.Spec) (*proces
 
 		confine:   cfg.Confine,
 		resources: cfg.Resources,
-		domains:   openDomains(cmp.Or(cfg.Temp, os.TempDir())),
+		temps:     openTemps(cmp.Or(cfg.Temp, os.TempDir())),
 	}, nil
 }
 
 func (l *launcher) close() error {
 	l.dir.close()
-	l.domains.close()
+	l.temps.close()
 	return errors.Join(l.logs.Close(), l.null.Close())
 }
 
@@ -127,15 +127,23 @@ func (c confinement) prepare(terminal string) (job.Confinement, error) {
 			prepared.Text += "; it may change its logs"
 		}
 	}
-	if c.plan.Restricts() {
-		domain, temp, err := l.domains.join(c.plan, c.bash, terminal)
+	temp := ""
+	if c.plan.NeedsTemp() {
+		var err error
+		temp, err = l.temps.add()
 		if err != nil {
-			return prepared, err
+			return prepared, c.plan.Failed("cannot make a TMPDIR for the command: %v", err)
 		}
-		prepared.Thread = domain.thread
-		prepared.Release = func() { l.domains.leave(domain, temp) }
-		if temp != "" {
-			own = []string{"TMPDIR=" + temp}
+		own = []string{"TMPDIR=" + temp}
+		prepared.Release = func() { l.temps.remove(temp) }
+	}
+	if c.plan.Restricts() {
+		prepared.Restrict = func() error {
+			err := c.plan.Restrict(c.bash, temp, terminal)
+			if err != nil {
+				return c.plan.Failed("cannot confine the command: %v", err)
+			}
+			return nil
 		}
 	}
 	base := l.env

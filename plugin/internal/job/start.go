@@ -33,10 +33,12 @@ type Config struct {
 
 // Confinement is what one command runs in.
 type Confinement struct {
-	Text    string          // what the command may touch, for its Results; "": everything
-	Env     []string        // its environment
-	Thread  *process.Thread // forks it; nil: any thread does
-	Release func()          // called once, when none of its processes lives
+	Text    string   // what the command may touch, for its Results; "": everything
+	Env     []string // its environment
+	Release func()   // called once, when none of its processes lives
+
+	// Restrict restricts the thread that calls it; nil: nothing is restricted.
+	Restrict func() error
 }
 
 // Start starts a command. The request must be valid.
@@ -94,7 +96,7 @@ func (j *Job) start(cfg Config, files []*os.File) error {
 		Env:      within.Env,
 		Files:    files,
 		Terminal: terminal != "",
-		Thread:   within.Thread,
+		Restrict: within.Restrict,
 		Rlimits:  cfg.Limits.Rlimits,
 		Cgroup:   cfg.Limits.Cgroup,
 	}
@@ -125,6 +127,7 @@ func (j *Job) forgetStart() {
 	j.req.Stderr = nil
 	j.req.Input = ""
 	j.within.Env = nil
+	j.within.Restrict = nil
 }
 
 // runCopies starts the goroutines of the input, the screen and the live copies.

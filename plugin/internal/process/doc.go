@@ -51,8 +51,9 @@
 // # Before bash is executed
 //
 // Code that wraps bash before it is executed goes into the function fork. What
-// restricts bash is done to a Thread, which forks it (Spec.Thread): the child inherits
-// that, and nothing else of this process does.
+// restricts bash goes into Spec.Restrict: it runs on a thread of its own, which forks bash
+// and then ends. All other commands are forked by one thread, because a command can give its
+// children to the thread that has forked it.
 //
 // # Limits
 //

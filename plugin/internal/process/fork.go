@@ -2,6 +2,7 @@ package process
 
 import (
 	"os"
+	"runtime"
 	"syscall"
 )
 
@@ -15,14 +16,18 @@ type Spec struct {
 
 	Terminal bool // stdin is a terminal, which the program's session takes as its own
 
-	Thread  *Thread        // forks the program, which inherits what restricts the thread; nil: any thread does
+	// Restrict restricts the thread that calls it, which forks the program and then ends: the
+	// program inherits that, and nothing else does. A thread that lived on would be in reach of
+	// what is restricted as it is. nil: nothing is restricted.
+	Restrict func() error
+
 	Rlimits map[int]uint64 // Linux only: the most that it and its descendants may set these limits to
 	Cgroup  *os.File       // Linux only: the directory of the cgroup that it starts in; nil: this process's
 }
 
-// fork starts a program that carries a tag. Only one fork may run at a time, because this
-// process carries the tag meanwhile.
-func fork(spec Spec, m tag) (pid int, err error) {
+// fork starts a program that carries a tag, on a thread. Only one fork may run at a time,
+// because this process carries the tag meanwhile.
+func fork(spec Spec, m tag, on *thread) (pid int, err error) {
 	attr := &syscall.ProcAttr{
 		Dir: spec.Dir,
 		Env: spec.Env,
@@ -32,7 +37,39 @@ func fork(spec Spec, m tag) (pid int, err error) {
 		attr.Files = append(attr.Files, f.Fd())
 	}
 	tagged(m, func() {
-		spec.Thread.do(func() { pid, err = spec.exec(attr) })
+		if spec.Restrict == nil {
+			on.do(func() { pid, err = spec.exec(attr) })
+		} else {
+			pid, err = spec.execRestricted(attr)
+		}
 	})
 	return pid, err
+}
+
+// execRestricted is exec on a thread of its own, which ends with it: soon after the program
+// begins, no thread of this process is restricted as it is.
+func (spec Spec) execRestricted(attr *syscall.ProcAttr) (pid int, err error) {
+	type result struct {
+		pid      int
+		err      error
+		panicked any
+	}
+	done := make(chan result, 1)
+	go func() {
+		runtime.LockOSThread() // and never unlock it, so that the thread ends with this goroutine
+		var r result
+		defer func() {
+			r.panicked = recover()
+			done <- r
+		}()
+		r.err = spec.Restrict()
+		if r.err == nil {
+			r.pid, r.err = spec.exec(attr)
+		}
+	}()
+	r := <-done
+	if r.panicked != nil {
+		panic(r.panicked) // where it concerns one command
+	}
+	return r.pid, r.err
 }

@@ -2,6 +2,7 @@ package process
 
 import (
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -21,6 +22,7 @@ type Group struct {
 	gone     chan struct{} // closed when children becomes 0
 	status   Status        // of the leader
 
+	looking      atomic.Bool  // Waiting looks
 	reaped, seen shared.Usage // what its reaped processes have used, and what Watch has seen; guarded by the table's mu
 }
 

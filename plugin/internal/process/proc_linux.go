@@ -121,9 +121,15 @@ func family() func(parent info) []info {
 	}
 }
 
-// adopted lists the children of this process's main thread, to which the kernel
-// gives all orphans.
-func adopted() []int { return childrenOfThread(os.Getpid(), strconv.Itoa(os.Getpid())) }
+// adopted lists the children of this process's main thread, to which the kernel gives all
+// orphans, and of the thread that forks commands.
+func adopted(forker int) []int {
+	pid := os.Getpid()
+	orphans := childrenOfThread(pid, strconv.Itoa(pid))
+	return append(orphans, childrenOfThread(pid, strconv.Itoa(forker))...)
+}
+
+func threadID() int { return unix.Gettid() }
 
 func childrenOfThread(pid int, thread string) []int {
 	text, _ := readProc("%d/task/%s/children", pid, thread)

@@ -88,7 +88,9 @@ func tagOf(int) tag { return 0 }
 // becomeSubreaper does nothing: all orphans go to launchd.
 func becomeSubreaper() {}
 
-func adopted() []int { return nil }
+func adopted(int) []int { return nil }
+
+func threadID() int { return 0 }
 
 // members lists the live processes of a group: its process group and the
 // descendants of that.

@@ -1,7 +1,6 @@
 package process
 
 import (
-	"cmp"
 	"os/signal"
 	"slices"
 	"syscall"
@@ -88,19 +87,25 @@ func (t *Table) releaseLocked(g *Group) {
 	}
 }
 
-// sweepLocked adopts the orphans that have come since the last call. It is cheap if
-// there are none. If it is called between the end and the reaping of a child, it finds
-// all the orphans of that child.
+// sweepLocked adopts the orphans that have come since the last call, and the children that a
+// command has given to this process by CLONE_PARENT. It is cheap if there are none. If it is
+// called between the end and the reaping of a child, it finds all the orphans of that child.
 func (t *Table) sweepLocked() {
-	for _, pid := range adopted() {
-		if t.leaders[pid] == nil && t.orphans[pid] == nil && !t.guardian.is(pid) {
-			t.adoptLocked(pid)
+	for _, pid := range adopted(t.forker.id) {
+		if t.leaders[pid] != nil || t.orphans[pid] != nil || t.guardian.is(pid) {
+			continue
 		}
+		g := t.groups[tagOf(pid)]
+		switch {
+		case g != nil && g.PID != 0:
+			t.adoptLocked(pid, g)
+		case g == nil && !t.begins:
+			t.adoptLocked(pid, t.strays)
+		} // otherwise it may be the leader of a group that begins: the next sweep will tell
 	}
 }
 
-func (t *Table) adoptLocked(pid int) {
-	g := cmp.Or(t.groups[tagOf(pid)], t.strays)
+func (t *Table) adoptLocked(pid int, g *Group) {
 	t.orphans[pid] = g
 	g.children++
 	t.guardian.begun(pid)

@@ -19,6 +19,7 @@ type Table struct {
 	ends     chan os.Signal // SIGCHLD: orphans may have ended
 	quit     chan struct{}  // closed by Close
 
+	forker  *thread    // forks what is not restricted
 	forking sync.Mutex // held from a fork until the end of its exec; taken before mu
 	id      pluginID
 	started uint32 // how many commands, so far
@@ -27,6 +28,7 @@ type Table struct {
 	groups  map[tag]*Group // until none of their processes lives
 	leaders map[int]*Group // by pid, until they are reaped
 	orphans map[int]*Group // by pid, until they are reaped
+	begins  bool           // a fork is under way: its child is no orphan
 	peak    int64          // the most memory that this process has had, as far as it was needed
 
 	watches watches
@@ -40,6 +42,7 @@ func NewTable(guardian *Guardian) *Table {
 		guardian: guardian,
 		ends:     make(chan os.Signal, 1),
 		quit:     make(chan struct{}),
+		forker:   newThread(),
 		id:       newPluginID(),
 		groups:   make(map[tag]*Group),
 		leaders:  make(map[int]*Group),
@@ -62,22 +65,22 @@ func (t *Table) Start(spec Spec) (*Group, error) {
 	g := newGroup(t, t.id.tag(t.started))
 	t.mu.Lock()
 	t.groups[g.tag] = g // its orphans may come before fork returns
+	t.begins = true
 	t.mu.Unlock()
-	pid, err := fork(spec, g.tag)
+	pid, err := fork(spec, g.tag, t.forker)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.begins = false
 	if err != nil {
-		t.mu.Lock()
-		defer t.mu.Unlock()
 		t.releaseLocked(g)
 		return nil, err
 	}
-	t.lead(g, pid)
+	t.leadLocked(g, pid)
 	return g, nil
 }
 
-// lead makes a new child the leader of g.
-func (t *Table) lead(g *Group, pid int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// leadLocked makes a new child the leader of g.
+func (t *Table) leadLocked(g *Group, pid int) {
 	g.PID = pid
 	t.leaders[pid] = g
 	t.guardian.begun(pid)
@@ -88,6 +91,7 @@ func (t *Table) lead(g *Group, pid int) {
 // process is left. It must be called only once.
 func (t *Table) Close() bool {
 	defer close(t.quit)
+	defer t.forker.close()
 	t.mu.Lock()
 	groups := slices.Collect(maps.Values(t.groups))
 	t.mu.Unlock()

@@ -27,13 +27,30 @@ const lookTime = 20 * time.Millisecond
 // Waiting says what the group waits for, "" if it is busy or unknown: see
 // shared.Result.Waiting. stdin is the name in /proc of the input that a caller can
 // write to, as in "pipe:[123]"; "": there is none. It looks at the system calls in which
-// the main threads of the members are blocked.
+// the main threads of the members are blocked. A command can make that take for ever
+// (userfaultfd): then the look goes on, and until it ends nothing is known.
 func (g *Group) Waiting(stdin string) (what string) {
+	if !g.looking.CompareAndSwap(false, true) {
+		return ""
+	}
+	found := make(chan string, 1)
+	go func() {
+		defer g.looking.Store(false)
+		found <- g.waiting(stdin, time.Now().Add(lookTime))
+	}()
+	select {
+	case what = <-found:
+		return what
+	case <-time.After(2 * lookTime): // some calls look at the time late
+		return ""
+	}
+}
+
+func (g *Group) waiting(stdin string, late time.Time) (what string) {
 	members := g.members()
 	if len(members) > mostWaiting {
 		return ""
 	}
-	late := time.Now().Add(lookTime)
 	for _, p := range members {
 		of := waitingOf(p, stdin, late)
 		if time.Now().After(late) {

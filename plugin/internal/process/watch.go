@@ -129,7 +129,7 @@ func (w *watch) brake() {
 		pgrp, err := syscall.Getpgid(pid)
 		return err == nil && pgrp == w.group.PID
 	}
-	if w.limits.Processes > 0 && (w.group.LeaderLives() || slices.ContainsFunc(adopted(), has)) {
+	if w.limits.Processes > 0 && (w.group.LeaderLives() || slices.ContainsFunc(adopted(w.group.table.forker.id), has)) {
 		_ = syscall.Kill(-w.group.PID, syscall.SIGSTOP)
 		w.braked.Store(true)
 	}

@@ -12,8 +12,8 @@ import (
 	"bashplugin/shared"
 )
 
-// When Close returns, no folder, thread or descriptor of a confined command is left.
-func TestNoDomainOutlivesItsSession(t *testing.T) {
+// When Close returns, no folder or descriptor of a confined command is left.
+func TestNoTMPDIROutlivesItsSession(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("commands are confined on Linux alone")
 	}
