@@ -54,38 +54,38 @@ var machines = map[string]machine{
 // RLIMIT_LOCKS. If the command is confined, the program also keeps it from limiting other
 // processes, which can kill them, and from System V IPC, POSIX message queues and the kernel's
 // keys. With noNetwork it allows unix sockets only, and no 32-bit programs.
+//
+// As it is installed, the kernel runs it for each call that there is: it must be short.
 func filter(m machine, confined, noNetwork bool) []unix.SockFilter {
 	const x32 = 0x40000000 // the first number of the calls of x32, which are those of x86-64 once more
 	native := slices.Concat(load(number), when(atLeast, x32, refuse(unix.EPERM)), m.native.rules(confined))
 	if noNetwork {
 		native = slices.Concat(
 			native,
-			onCall(unix.SYS_SOCKET, onlyUnixSockets()),
-			onCall(unix.SYS_SOCKETPAIR, onlyUnixSockets()),
-			onCall(unix.SYS_IO_URING_SETUP, refuse(unix.ENOSYS)), // it makes sockets without a system call
+			onCall(onlyUnixSockets(), unix.SYS_SOCKET, unix.SYS_SOCKETPAIR),
+			onCall(refuse(unix.ENOSYS), unix.SYS_IO_URING_SETUP), // it makes sockets without a system call
 		)
 	}
 	program := slices.Concat(load(architecture), when(equal, m.native.architecture, append(native, allow)))
 	if !noNetwork {
-		compat := append(m.compat.rules(confined), allow)
+		compat := slices.Concat(load(number), m.compat.rules(confined), []unix.SockFilter{allow})
 		program = append(program, when(equal, m.compat.architecture, compat)...)
 	}
 	return append(program, refuse(unix.EPERM)...)
 }
 
-// rules returns the part of a program that native and 32-bit calls have in common.
+// rules returns the part of a program that native and 32-bit calls have in common. The number
+// of the call is loaded.
 func (c calls) rules(confined bool) []unix.SockFilter {
-	ofTag := slices.Concat(load(argument(1)), when(equal, unix.RLIMIT_LOCKS, refuse(unix.EPERM)))
-	ofPrlimit := ofTag
-	if confined {
-		ofPrlimit = slices.Concat(ofTag, load(argument(0)), unless(equal, 0, refuse(unix.EPERM))) // 0 is the process itself
-	}
 	ofSetrlimit := slices.Concat(load(argument(0)), when(equal, unix.RLIMIT_LOCKS, refuse(unix.EPERM)))
-	program := slices.Concat(onCall(c.setrlimit, ofSetrlimit), onCall(c.prlimit, whenSet(2, ofPrlimit)))
+	ofPrlimit := slices.Concat(load(argument(1)), when(equal, unix.RLIMIT_LOCKS, refuse(unix.EPERM)))
 	if confined {
-		for _, call := range slices.Sorted(maps.Values(c.foreign)) {
-			program = append(program, onCall(call, refuse(unix.ENOSYS))...)
-		}
+		itself := uint32(0)
+		ofPrlimit = slices.Concat(ofPrlimit, load(argument(0)), unless(equal, itself, refuse(unix.EPERM)))
+	}
+	program := slices.Concat(onCall(ofSetrlimit, c.setrlimit), onCall(whenSet(2, ofPrlimit), c.prlimit))
+	if confined {
+		program = append(program, onCall(refuse(unix.ENOSYS), slices.Sorted(maps.Values(c.foreign))...)...)
 	}
 	return program
 }
@@ -133,9 +133,16 @@ func unless(condition uint16, value uint32, body []unix.SockFilter) []unix.SockF
 	return append([]unix.SockFilter{jump}, body...)
 }
 
-// onCall runs body for one system call.
-func onCall(call uint32, body []unix.SockFilter) []unix.SockFilter {
-	return slices.Concat(load(number), when(equal, call, body))
+// onCall runs body for some system calls, which are allowed unless body refuses them. The
+// number of the call is loaded, and still is after any other call.
+func onCall(body []unix.SockFilter, calls ...uint32) (program []unix.SockFilter) {
+	body = append(slices.Clone(body), allow)
+	last := len(calls) - 1
+	for i, call := range calls[:last] {
+		toBody := uint8(last - i)
+		program = append(program, unix.SockFilter{Code: unix.BPF_JMP | equal | unix.BPF_K, K: call, Jt: toBody})
+	}
+	return append(program, when(equal, calls[last], body)...)
 }
 
 // whenSet runs body if a pointer is not nil.

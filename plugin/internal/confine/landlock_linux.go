@@ -112,9 +112,11 @@ func (r rule) addTo(ruleset uintptr) error {
 		return nil //nolint:nilerr // nothing is allowed there
 	}
 	defer unix.Close(fd)
-	place, _ := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
-	if r.exact && place != r.path {
-		return nil
+	if r.exact {
+		place, _ := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+		if place != r.path {
+			return nil
+		}
 	}
 	var file unix.Stat_t
 	if err := unix.Fstat(fd, &file); err != nil {
