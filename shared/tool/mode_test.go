@@ -300,7 +300,7 @@ func (c confining) Execute(ctx context.Context, req shared.ExecuteRequest) (*sha
 func TestModeStopsConfinedCommands(t *testing.T) {
 	t.Parallel()
 	a := newAgentOver(t, tool.Mode, confining{plugin})
-	for _, form := range []string{"kill -9 -%d", "kill -%[1]d", " kill -KILL -- -%d\n", "kill -TERM %d", "kill %d"} {
+	for _, form := range []string{"kill -9 -%d", " kill -KILL -- -%d\n", "kill -TERM %d", "kill %d"} {
 		pid, file := background(t, a.run(args{"command": "(trap '' TERM; exec sleep 1000) & sleep 1000", "mode": "background"}))
 		answer := a.runs(fmt.Sprintf(form, pid))
 		assert.False(t, answer.IsError, "%s: %s", form, answer.Text)
@@ -310,5 +310,19 @@ func TestModeStopsConfinedCommands(t *testing.T) {
 	pid, _ := background(t, a.run(args{"command": "sleep 1000", "mode": "background"}))
 	a.runs(fmt.Sprintf("kill -9 %d; echo done", pid))
 	assert.True(t, plugintest.Alive(pid), "any other command is bash's")
+	a.runs("kill -9")
+	a.runs(fmt.Sprintf("kill -%d", pid))
+	assert.True(t, plugintest.Alive(pid), "nor does bash take a number that stands for the signal")
 	a.runs(fmt.Sprintf("kill -9 %d", pid))
+
+	// One of a job's processes is not the job.
+	left := a.runs("sleep 1001 & sleep 1002 & echo up").Result.Leftover
+	require.Len(t, left, 2)
+	a.runs(fmt.Sprintf("kill -9 %d", left[0].PID))
+	assert.True(t, plugintest.Alive(left[0].PID))
+	assert.True(t, plugintest.Alive(left[1].PID))
+	answer := a.runs(fmt.Sprintf("kill -9 %d %d", left[0].PID, left[1].PID))
+	assert.False(t, answer.IsError, answer.Text)
+	assert.False(t, plugintest.Alive(left[0].PID))
+	assert.False(t, plugintest.Alive(left[1].PID))
 }

@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -11,8 +12,10 @@ import (
 )
 
 // stopCommand is what the answers of the mode dialect tell a model to run in order to stop a
-// background command, with the signals and forms that models use instead.
-var stopCommand = regexp.MustCompile(`^\s*kill(?:\s+-(9|KILL|SIGKILL|15|TERM|SIGTERM))?(?:\s+--)?((?:\s+-?\d+)+)\s*$`)
+// command, with the signals and forms that models use instead. As in bash, the number of a
+// process group comes after a signal or "--".
+var stopCommand = regexp.MustCompile(
+	`^\s*kill(?:(?:\s+-(9|KILL|SIGKILL|15|TERM|SIGTERM)(?:\s+--)?|\s+--)((?:\s+-?\d+)+)|((?:\s+\d+)+))\s*$`)
 
 // stop carries out a command that stops jobs, if all of them are confined: the system keeps a
 // confined command from signalling another. It returns false for any other command.
@@ -22,23 +25,39 @@ func (d mode) stop(ctx context.Context, command string) (Answer, bool) {
 		return Answer{}, false
 	}
 	signal := syscall.SIGTERM
-	if strings.HasSuffix(match[1], "KILL") || match[1] == "9" {
+	if match[1] == "9" || strings.HasSuffix(match[1], "KILL") {
 		signal = syscall.SIGKILL
 	}
 	var pids []int
-	for field := range strings.FieldsSeq(match[2]) {
+	for field := range strings.FieldsSeq(match[2] + match[3]) {
 		pid, _ := strconv.Atoi(strings.TrimPrefix(field, "-"))
-		job, err := d.bash.Check(ctx, shared.CheckRequest{PID: pid, Peek: true, Limits: shared.Limits{MaxBytes: 1}})
-		if err != nil || job.Confined == "" || over(job) {
-			return Answer{}, false
-		}
 		pids = append(pids, pid)
 	}
+	if !d.areStoppable(ctx, pids) {
+		return Answer{}, false
+	}
 	answer := Answer{Text: "[no output]"}
-	for _, pid := range pids { // one may have ended with another's job
-		if killed, err := d.bash.Kill(ctx, shared.KillRequest{PID: pid, Signal: signal, Limits: d.opts.Limits}); err == nil {
+	for _, pid := range pids {
+		killed, err := d.bash.Kill(ctx, shared.KillRequest{PID: pid, Signal: signal, Limits: d.opts.Limits})
+		if err == nil { // otherwise it has ended with another's job
 			answer.Result = killed
 		}
 	}
 	return answer, true
+}
+
+// areStoppable reports whether pids are of confined jobs, and name each of these jobs as a
+// whole: by its bash or, once that has ended, by all the processes that it left running.
+func (d mode) areStoppable(ctx context.Context, pids []int) bool {
+	for _, pid := range pids {
+		job, err := d.bash.Check(ctx, shared.CheckRequest{PID: pid, Peek: true, Limits: shared.Limits{MaxBytes: 1}})
+		if err != nil || job.Confined == "" || over(job) {
+			return false
+		}
+		isLeft := func(p shared.Process) bool { return !slices.Contains(pids, p.PID) }
+		if job.PID != pid && (job.Status == shared.StatusRunning || slices.ContainsFunc(job.Leftover, isLeft)) {
+			return false
+		}
+	}
+	return true
 }

@@ -25,7 +25,8 @@ func kernel() (s system) {
 }
 
 // Restrict restricts the thread that calls it, for good. bash is the path of the program
-// that it will start, temp the command's TMPDIR and terminal the file of the command's terminal; "": there is none.
+// that it will start, temp the command's TMPDIR and terminal the file of its terminal; "":
+// there is none.
 func (p Plan) Restrict(bash, temp, terminal string) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err

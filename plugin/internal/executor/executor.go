@@ -52,7 +52,8 @@ func New(cfg Config) (*Executor, error) {
 		start = e.table.Start
 	}
 	var err error
-	if e.launcher, err = newLauncher(cfg, e.log, start); err != nil {
+	e.launcher, err = newLauncher(cfg, e.log, start)
+	if err != nil {
 		return nil, err
 	}
 	e.wg.Go(e.launcher.logs.Sweep)

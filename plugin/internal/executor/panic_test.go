@@ -73,7 +73,7 @@ func TestAPanicEndsItsJobAlone(t *testing.T) {
 	}
 }
 
-// A job whose panic comes later tells it to whoever asks, until it is killed.
+// After a panic each call on the job returns the error, until Kill removes the job.
 func TestAPanicOfAJobIsTold(t *testing.T) {
 	e := newExecutor(t, Config{})
 	ctx := context.Background()

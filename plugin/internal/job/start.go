@@ -167,13 +167,16 @@ func (j *Job) open(cfg Config) (files []*os.File, err error) {
 		return []*os.File{stdin, stdin, stdin}, nil
 	}
 	var write *os.File
-	if j.stdout, write, err = j.openStream(cfg, ".stdout.log", j.copies[0]); err != nil {
+	j.stdout, write, err = j.openStream(cfg, ".stdout.log", j.copies[0])
+	if err != nil {
 		return files, err
 	}
-	if files = append(files, write); j.req.Merge {
+	files = append(files, write)
+	if j.req.Merge {
 		return append(files, write), nil
 	}
-	if j.stderr, write, err = j.openStream(cfg, ".stderr.log", j.copies[1]); err != nil {
+	j.stderr, write, err = j.openStream(cfg, ".stderr.log", j.copies[1])
+	if err != nil {
 		return files, err
 	}
 	return append(files, write), nil

@@ -56,7 +56,7 @@ func openSession(dir *os.Root, name string, retention time.Duration) (*session, 
 }
 
 // lockSession marks a folder as that of a live session until the returned file is
-// closed. It does not wait: whoever holds the lock may never let it go.
+// closed. It does not wait for the lock: another process could hold it for ever.
 func lockSession(root *os.Root, retention time.Duration) (*os.File, error) {
 	lock, err := root.OpenFile(lockName, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

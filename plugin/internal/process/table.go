@@ -67,15 +67,22 @@ func (t *Table) Start(spec Spec) (*Group, error) {
 	t.groups[g.tag] = g // its orphans may come before fork returns
 	t.begins = true
 	t.mu.Unlock()
-	pid, err := fork(spec, g.tag, t.forker)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.begins = false
+	pid := 0
+	defer func() { // after a panic, too
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.begins = false
+		if pid == 0 {
+			t.releaseLocked(g)
+		} else {
+			t.leadLocked(g, pid)
+		}
+	}()
+	started, err := fork(spec, g.tag, t.forker)
 	if err != nil {
-		t.releaseLocked(g)
 		return nil, err
 	}
-	t.leadLocked(g, pid)
+	pid = started
 	return g, nil
 }
 
