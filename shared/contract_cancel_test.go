@@ -188,7 +188,7 @@ func TestErrLetRunLeavesTheCommandRunning(t *testing.T) {
 			done := await(t, running)
 			require.NoError(t, done.err)
 			assert.Equal(t, shared.StatusRunning, done.result.Status)
-			r, err := bash.Check(t.Context(), shared.CheckRequest{PID: done.result.PID, All: true})
+			r, err := bash.Check(t.Context(), shared.CheckRequest{PID: done.result.PID, All: true, Wait: hang, WaitFor: "so far"})
 			require.NoError(t, err)
 			assert.Equal(t, "so far\n", r.Stdout.Content)
 			if mode != shared.ModeDetach {

@@ -94,11 +94,12 @@ func TestGuardianKillsAPluginThatOutlivesItsHost(t *testing.T) {
 	t.Parallel()
 	host := startWith(t, `exec sleep 1000`, os.Stdin)
 	d := startDoomed(t, doom{Commands: []string{`bash -c "$p" & wait`}, Duties: process.Duties{Host: host.PID}})
-	pids := append(d.pids(1), d.cmd.Process.Pid)
+	pids := d.pids(1)
 	require.NoError(t, d.cmd.Process.Signal(syscall.SIGSTOP), "it will not notice")
 	require.True(t, host.End(syscall.SIGKILL, 0))
 	require.Empty(t, d.guardianEnds())
 	require.Empty(t, living(pids))
+	require.Error(t, d.cmd.Wait(), "it was killed")
 }
 
 func TestGuardianIgnoresSignals(t *testing.T) {
