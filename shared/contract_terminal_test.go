@@ -78,6 +78,12 @@ func TestControlKeysOfATerminal(t *testing.T) {
 	eventually(t, "a read", func() bool {
 		return check(t, bash, shared.CheckRequest{PID: pid, Peek: true}).Waiting == "input"
 	})
+	if where, err := os.ReadFile(fmt.Sprintf("/proc/%d/wchan", pid)); err == nil && string(where) != "0" {
+		eventually(t, "the first bash waits: before that Ctrl-C ends it", func() bool {
+			where, _ := os.ReadFile(fmt.Sprintf("/proc/%d/wchan", pid))
+			return strings.Contains(string(where), "wait")
+		})
+	}
 	r = check(t, bash, shared.CheckRequest{PID: pid, Input: "\x03", Wait: hang, WaitFor: "over"})
 	assert.True(t, r.Matched, "%v", r)
 	assert.Contains(t, r.Stdout.Content, "caught\n")
