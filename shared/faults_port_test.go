@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -31,13 +32,23 @@ func runFaultServer(address string) {
 	}
 }
 
-// faultPort is one that nobody listens on.
+var nextFaultPort atomic.Int32
+
+// faultPort is one that nobody listens on. It is below the ports that the
+// kernel gives to connections (net.ipv4.ip_local_port_range), which other
+// tests, running beside this one, might be given.
 func faultPort(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer listener.Close()
-	return listener.Addr().String()
+	for {
+		port := 20000 + (os.Getpid()*16+int(nextFaultPort.Add(1)))%10000
+		address := fmt.Sprint("127.0.0.1:", port)
+		listener, err := net.Listen("tcp", address)
+		if err == nil {
+			listener.Close()
+			return address
+		}
+		require.ErrorIs(t, err, unix.EADDRINUSE)
+	}
 }
 
 // However a server was started and is ended, its port is free at once.
