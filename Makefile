@@ -44,6 +44,7 @@ lint: ## golangci-lint at a pinned version, fetched through Go modules
 
 cross: ## compile and vet for the other systems
 	GOOS=darwin GOARCH=arm64 $(GO) vet ./...
+	GOOS=windows $(GO) vet ./shared/... ./host-example
 	GOOS=linux GOARCH=arm64 $(GO) build ./...
 
 fuzz: ## each fuzz target for FUZZTIME

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"bashplugin/shared"
@@ -68,7 +67,7 @@ func (s *shell) stay(ctx context.Context, d *display, begin func() (*shared.Resu
 	for left := false; err == nil && !left && r.Status == shared.StatusRunning && ctx.Err() == nil; {
 		s.displays[r.PID] = d
 		req := shared.CheckRequest{PID: r.PID, Peek: true, Limits: shared.Limits{MaxBytes: 1}}
-		if n, _ := unix.Poll([]unix.PollFd{{Fd: int32(os.Stdin.Fd()), Events: unix.POLLIN}}, 50); n > 0 {
+		if isTyped() {
 			keys := make([]byte, 4<<10)
 			n, failed := os.Stdin.Read(keys)
 			req.Input, _, left = strings.Cut(string(keys[:n]), "\x1d")

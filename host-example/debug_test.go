@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -18,12 +20,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // debugged is a plugin that serves by itself.
 type debugged struct {
 	*conversation
-	where shared.Reattach
+	where host.Reattach
 	value string // for the environment
 }
 
@@ -46,7 +49,7 @@ func startDebugged(t *testing.T) *debugged {
 // host is host-example with this plugin, not started.
 func (d *debugged) host(args ...string) *exec.Cmd {
 	cmd := program(d.t, "host-example", args...)
-	cmd.Env = append(cmd.Env, shared.ReattachName+"="+d.value)
+	cmd.Env = append(cmd.Env, host.ReattachName+"="+d.value)
 	return cmd
 }
 
@@ -80,7 +83,7 @@ func TestDebuggedPluginQuotesForAShell(t *testing.T) {
 	require.NoError(t, cmd.Wait())
 	value, err := exec.Command("sh", "-c", line+`printf %s "$BASH_PLUGIN_REATTACH"`).Output()
 	require.NoError(t, err)
-	var r shared.Reattach
+	var r host.Reattach
 	require.NoError(t, json.Unmarshal(value, &r))
 	assert.True(t, strings.HasPrefix(r.Addr, folder+"/"), r.Addr)
 }
@@ -113,9 +116,9 @@ func TestDebuggedPluginSurvivesTheDemo(t *testing.T) {
 
 func TestDebuggedPluginKeepsJobs(t *testing.T) {
 	d := startDebugged(t)
-	t.Setenv(shared.ReattachName, d.value)
-	launch := func() *shared.Client {
-		client, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: "/nowhere"})
+	t.Setenv(host.ReattachName, d.value)
+	launch := func() *host.Client {
+		client, err := host.Launch(t.Context(), host.LaunchConfig{Path: "/nowhere"})
 		require.NoError(t, err)
 		return client
 	}
@@ -181,11 +184,11 @@ func TestDebuggedPluginThatIsKilledLeavesNothing(t *testing.T) {
 
 func TestLaunchDoesNotWaitForAPluginThatADebuggerHolds(t *testing.T) {
 	d := startDebugged(t)
-	t.Setenv(shared.ReattachName, d.value)
+	t.Setenv(host.ReattachName, d.value)
 	require.NoError(t, d.cmd.Process.Signal(syscall.SIGSTOP))
 	_, err := syscall.Wait4(d.cmd.Process.Pid, nil, syscall.WUNTRACED, nil) // until it has stopped
 	require.NoError(t, err)
-	_, err = shared.Launch(t.Context(), shared.LaunchConfig{Path: "/nowhere", StartTimeout: 50 * time.Millisecond})
+	_, err = host.Launch(t.Context(), host.LaunchConfig{Path: "/nowhere", StartTimeout: 50 * time.Millisecond})
 	require.ErrorIs(t, err, shared.ErrStart)
 	assert.ErrorContains(t, err, "does a debugger hold it?")
 	require.NoError(t, d.cmd.Process.Signal(syscall.SIGCONT))
@@ -202,7 +205,7 @@ func TestReattachSaysWhatIsWrong(t *testing.T) {
 		`{"protocol":"netrpc","version":1,"pid":1,"network":"unix","addr":"/nowhere"}`:  "no plugin serves where",
 	} {
 		cmd := program(t, "host-example", "run", "true")
-		cmd.Env = append(cmd.Env, shared.ReattachName+"="+value)
+		cmd.Env = append(cmd.Env, host.ReattachName+"="+value)
 		r := finish(t, cmd)
 		assert.Equal(t, toolError, r.code)
 		assert.Contains(t, r.stderr, want)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // demo is a guided tour of the plugin, each step with real commands and with a
@@ -20,7 +21,7 @@ func demo(args []string) (int, error) {
 	if err := parse(set, args); err != nil {
 		return usageError, err
 	}
-	return launch.with(func(ctx context.Context, client *shared.Client) (int, error) {
+	return launch.with(func(ctx context.Context, client *host.Client) (int, error) {
 		t := &tour{ctx: ctx, bash: client}
 		for i, step := range t.steps() {
 			fmt.Printf("\n%d. %s\n   $ %s\n", i+1, step.title, step.command)
@@ -36,7 +37,7 @@ func demo(args []string) (int, error) {
 // tour goes through the steps until one fails.
 type tour struct {
 	ctx    context.Context
-	bash   *shared.Client
+	bash   *host.Client
 	failed error
 }
 
@@ -64,8 +65,8 @@ func (t *tour) steps() []step {
 		{"A command that hangs: its Result says what it waits for", `cd "$(mktemp -d)"; exec 9>lock; flock 9; flock lock true`, t.hang},
 		{"A cancelled call ends the whole tree and returns the output so far", `echo working; sleep 1000 | sleep 1000`, t.cancel},
 	}
-	if os.Getenv(shared.ReattachName) != "" {
-		fmt.Printf("The plugin's crash is left out: %s names one under a debugger.\n", shared.ReattachName)
+	if os.Getenv(host.ReattachName) != "" {
+		fmt.Printf("The plugin's crash is left out: %s names one under a debugger.\n", host.ReattachName)
 		return steps
 	}
 	return append(steps, step{"The plugin is killed in mid-command: the host goes on with a fresh one", `kill -9 $PPID; sleep 1000`, t.crash})
@@ -138,7 +139,12 @@ func (t *tour) crash(command string) {
 func (t *tour) kill(job, process int) {
 	fmt.Printf("   kill %d\n", job)
 	r := t.show(t.bash.Kill(t.ctx, shared.KillRequest{PID: job}))
-	t.want(syscall.Kill(process, 0) == syscall.ESRCH, "that nothing is left", r)
+	t.want(isGone(process), "that nothing is left", r)
+}
+
+func isGone(process int) bool {
+	p, err := os.FindProcess(process)
+	return err != nil || errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 // show prints a Result.

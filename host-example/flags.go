@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // parse parses the arguments of a subcommand. With -help it prints the flags on
@@ -35,12 +36,12 @@ func parse(set *flag.FlagSet, args []string) error {
 
 // launchFlags are the flags of every subcommand that loads the plugin.
 type launchFlags struct {
-	shared.LaunchConfig
+	host.LaunchConfig
 	env      []string // of each command: over all else
 	logLevel string
 
-	connect       shared.ConnectConfig // with an Address: a plugin on another machine
-	cert, key, ca string               // files for it
+	connect       host.ConnectConfig // with an Address: a plugin on another machine
+	cert, key, ca string             // files for it
 }
 
 func newFlagSet(name string) (*flag.FlagSet, *launchFlags) {
@@ -51,7 +52,7 @@ func newFlagSet(name string) (*flag.FlagSet, *launchFlags) {
 	set.Func("drop-env", "`NAME` or pattern (*_API_KEY) of variables that the commands do not get; may be given several times", appendTo(&f.DropEnv))
 	set.StringVar(&f.LogDir, "log-dir", "", "folder of the output logs (default a private one of the user)")
 	set.DurationVar(&f.LogRetention, "log-retention", 24*time.Hour, "how long the logs stay after this program has ended; negative: not at all")
-	set.DurationVar(&f.StartTimeout, "start-timeout", shared.DefaultStartTimeout, "how long the plugin may take to get ready")
+	set.DurationVar(&f.StartTimeout, "start-timeout", host.DefaultStartTimeout, "how long the plugin may take to get ready")
 	set.StringVar(&f.logLevel, "log-level", cmp.Or(os.Getenv("BASH_PLUGIN_LOG_LEVEL"), "off"), "log of host and plugin on stderr: trace, debug, info, warn, error or off")
 	f.Confine = new(shared.Confine)
 	confineFlags(set, f.Confine)
@@ -83,7 +84,7 @@ func appendTo(list *[]string) func(string) error {
 
 // with loads the plugin, calls do, and closes the plugin. A signal ends do's context;
 // then the exit code is 128 plus the signal, as in a shell.
-func (f *launchFlags) with(do func(context.Context, *shared.Client) (exitCode int, err error)) (int, error) {
+func (f *launchFlags) with(do func(context.Context, *host.Client) (exitCode int, err error)) (int, error) {
 	ctx, stop := interruptible()
 	defer stop()
 	client, err := f.launch(ctx)
@@ -103,7 +104,7 @@ func (f *launchFlags) with(do func(context.Context, *shared.Client) (exitCode in
 }
 
 // launch loads the plugin, or connects to one. It also makes Dir absolute, for later use.
-func (f *launchFlags) launch(ctx context.Context) (*shared.Client, error) {
+func (f *launchFlags) launch(ctx context.Context) (*host.Client, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -120,19 +121,19 @@ func (f *launchFlags) launch(ctx context.Context) (*shared.Client, error) {
 		return nil, err
 	}
 	f.Path = cmp.Or(f.Path, filepath.Join(filepath.Dir(program), "bash-plugin"))
-	return shared.Launch(ctx, f.LaunchConfig)
+	return host.Launch(ctx, f.LaunchConfig)
 }
 
-func (f *launchFlags) connectTo(ctx context.Context) (_ *shared.Client, err error) {
+func (f *launchFlags) connectTo(ctx context.Context) (_ *host.Client, err error) {
 	if f.Confine.Confines() || f.Resources != (shared.Resources{}) {
 		return nil, misused("with -connect, the flags of bash-plugin say what commands may touch and use")
 	}
 	f.connect.Dir, f.connect.DropEnv, f.connect.Logger, f.connect.ConnectTimeout = f.Dir, f.DropEnv, f.Logger, f.StartTimeout
-	f.connect.TLS, err = shared.LoadTLS(f.cert, f.key, f.ca)
+	f.connect.TLS, err = host.LoadTLS(f.cert, f.key, f.ca)
 	if err != nil {
 		return nil, misused("%v", err)
 	}
-	return shared.Connect(ctx, f.connect)
+	return host.Connect(ctx, f.connect)
 }
 
 // misused is the error for flags that cannot be used.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // takeInput makes the command a job from the start, because Check writes to its stdin. The
@@ -27,7 +28,7 @@ func (o *oneRun) takeInput() {
 
 // follow passes stdin on to a job, if asked to, and waits for the end of its bash. A
 // notice tells that the command goes on, unless it ends within the patience.
-func (o *oneRun) follow(ctx context.Context, client *shared.Client, job *shared.Result) (*shared.Result, error) {
+func (o *oneRun) follow(ctx context.Context, client *host.Client, job *shared.Result) (*shared.Result, error) {
 	pid := job.PID
 	if o.input {
 		go feed(ctx, client, pid, os.Stdin)
@@ -48,7 +49,7 @@ func (o *oneRun) follow(ctx context.Context, client *shared.Client, job *shared.
 }
 
 // awaitEnd waits for the end of a job's bash, at most so long. A signal kills the job.
-func awaitEnd(ctx context.Context, client *shared.Client, pid int, wait time.Duration) (*shared.Result, error) {
+func awaitEnd(ctx context.Context, client *host.Client, pid int, wait time.Duration) (*shared.Result, error) {
 	result, err := client.Check(ctx, shared.CheckRequest{PID: pid, Wait: wait, All: true})
 	if ctx.Err() != nil {
 		return client.Kill(context.WithoutCancel(ctx), shared.KillRequest{PID: pid})
@@ -57,7 +58,7 @@ func awaitEnd(ctx context.Context, client *shared.Client, pid int, wait time.Dur
 }
 
 // feed passes a file on to a job's stdin.
-func feed(ctx context.Context, client *shared.Client, pid int, from *os.File) {
+func feed(ctx context.Context, client *host.Client, pid int, from *os.File) {
 	buffer := make([]byte, 64<<10)
 	for ctx.Err() == nil {
 		n, err := from.Read(buffer)
@@ -76,7 +77,7 @@ func feed(ctx context.Context, client *shared.Client, pid int, from *os.File) {
 
 // give makes a Check until its input is taken: there may be no room yet. This program ends
 // with the job.
-func give(ctx context.Context, client *shared.Client, req shared.CheckRequest) {
+func give(ctx context.Context, client *host.Client, req shared.CheckRequest) {
 	for ctx.Err() == nil {
 		_, err := client.Check(ctx, req)
 		if !errors.Is(err, shared.ErrInvalid) {

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -107,8 +109,8 @@ type ran struct {
 	code           int
 }
 
-// host runs host-example to its end.
-func host(t *testing.T, args ...string) ran {
+// hostExample runs host-example to its end.
+func hostExample(t *testing.T, args ...string) ran {
 	t.Helper()
 	return finish(t, program(t, "host-example", args...))
 }
@@ -183,16 +185,16 @@ func gone(t *testing.T, pid int) {
 
 func TestUsage(t *testing.T) {
 	t.Parallel()
-	r := host(t)
+	r := hostExample(t)
 	assert.Equal(t, usageError, r.code)
 	assert.Contains(t, r.stderr, "host-example run")
-	r = host(t, "-help")
+	r = hostExample(t, "-help")
 	assert.Zero(t, r.code)
 	assert.Contains(t, r.stdout, "host-example mcp")
-	r = host(t, "nonsense")
+	r = hostExample(t, "nonsense")
 	assert.Equal(t, ran{"", "host-example: unknown command \"nonsense\"; see host-example -help\n", usageError}, r)
 	for _, c := range commands() {
-		r = host(t, c.name, "-help")
+		r = hostExample(t, c.name, "-help")
 		assert.Zero(t, r.code, c.name)
 		assert.Contains(t, r.stdout, "host-example "+c.name)
 		assert.Empty(t, r.stderr)
@@ -203,10 +205,10 @@ func TestAWrongFlagIsOneLine(t *testing.T) {
 	t.Parallel()
 	for _, c := range commands() {
 		want := "host-example: flag provided but not defined: -nonsense; see host-example " + c.name + " -help\n"
-		assert.Equal(t, ran{"", want, usageError}, host(t, c.name, "-nonsense"))
+		assert.Equal(t, ran{"", want, usageError}, hostExample(t, c.name, "-nonsense"))
 		if c.name != "run" {
 			want = "host-example: " + c.name + " takes no argument, got \"mode\"; see host-example " + c.name + " -help\n"
-			assert.Equal(t, ran{"", want, usageError}, host(t, c.name, "mode"))
+			assert.Equal(t, ran{"", want, usageError}, hostExample(t, c.name, "mode"))
 		}
 	}
 }
@@ -214,7 +216,7 @@ func TestAWrongFlagIsOneLine(t *testing.T) {
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	for _, arg := range []string{"version", "-version", "--version"} {
-		r := host(t, arg)
+		r := hostExample(t, arg)
 		assert.Zero(t, r.code)
 		assert.Regexp(t, `^host-example \S+ \(contract 1, go`, r.stdout)
 	}
@@ -229,7 +231,7 @@ func TestErrorsNameTheFlag(t *testing.T) {
 		{"-start-timeout", "100ms", "-plugin", slow}, {"-start-timeout", "-1s"}, {"-log-level", "loud"},
 		{"-env", "NOVALUE"}, {"-drop-env", "A=b"}, {"-drop-env", "["},
 	} {
-		r := host(t, append(append([]string{"run"}, args...), "true")...)
+		r := hostExample(t, append(append([]string{"run"}, args...), "true")...)
 		assert.NotZero(t, r.code)
 		assert.Contains(t, r.stderr, args[0])
 		assert.NotContains(t, r.stderr, "LaunchConfig")
@@ -266,7 +268,7 @@ func TestEnvironmentAndLogsFromTheCommandLine(t *testing.T) {
 		kept      int
 	}{{"1h", 1}, {"-1s", 0}} {
 		dir := t.TempDir()
-		r := host(t, "run", "-json", "-log-dir", dir, "-log-retention", c.retention, "seq 5000")
+		r := hostExample(t, "run", "-json", "-log-dir", dir, "-log-retention", c.retention, "seq 5000")
 		assert.Contains(t, r.stdout, `"path": "`+dir)
 		kept, err := filepath.Glob(filepath.Join(dir, "*", "*.log"))
 		require.NoError(t, err)
@@ -326,7 +328,7 @@ func TestDemoEndsWithASignal(t *testing.T) {
 
 func TestDemo(t *testing.T) {
 	t.Parallel()
-	r := host(t, "demo")
+	r := hostExample(t, "demo")
 	assert.Zero(t, r.code, r.stderr)
 	assert.Contains(t, r.stdout, "Every step was as described.")
 	assert.Regexp(t, `ended: \d+ .*sleep 1000`, r.stdout)

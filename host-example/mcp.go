@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 	"bashplugin/shared/tool"
 )
 
@@ -33,7 +34,7 @@ func serveMCP(args []string) (int, error) {
 		return usageError, fmt.Errorf("-max-wait is %v: use 0 for no limit, or a positive duration", *maxWait)
 	}
 	signal.Ignore(syscall.SIGPIPE) // if the client is gone, writing fails and the connection ends
-	return launch.with(func(ctx context.Context, client *shared.Client) (int, error) {
+	return launch.with(func(ctx context.Context, client *host.Client) (int, error) {
 		var err error
 		if s.tools, err = tool.New(tool.Dialect(*dialect), client, tool.Options{Dir: launch.Dir, Env: launch.env, MaxWait: *maxWait}); err != nil {
 			return 1, err

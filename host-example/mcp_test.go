@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -426,14 +428,14 @@ func TestMCPMaxWait(t *testing.T) {
 			assert.EqualValues(t, "running", got.Status, got.Text)
 		})
 	}
-	r := host(t, "mcp", "-max-wait", "-1s")
+	r := hostExample(t, "mcp", "-max-wait", "-1s")
 	assert.Equal(t, ran{"", "host-example: -max-wait is -1s: use 0 for no limit, or a positive duration; see host-example mcp -help\n", usageError}, r)
 }
 
 func TestMCPTellsItsVersion(t *testing.T) {
 	t.Parallel()
 	info := connect(t, nil).InitializeResult().ServerInfo
-	fields := strings.Fields(host(t, "version").stdout)
+	fields := strings.Fields(hostExample(t, "version").stdout)
 	assert.Equal(t, fields[1], info.Version)
 }
 

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -93,7 +95,7 @@ func TestATypeScriptClientSeesTheText(t *testing.T) {
 	assert.Zero(t, c.Seen[0].PID)
 	assert.Contains(t, c.Seen[1].Text, "command is empty")
 	assert.Zero(t, c.Schemas)
-	assert.Equal(t, strings.Fields(host(t, "version").stdout)[1], c.Version)
+	assert.Equal(t, strings.Fields(hostExample(t, "version").stdout)[1], c.Version)
 	assert.Contains(t, c.Instructions, "bash_job")
 }
 

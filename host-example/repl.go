@@ -8,9 +8,9 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"syscall"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 	"bashplugin/shared/tool"
 )
 
@@ -21,14 +21,14 @@ func repl(args []string) (int, error) {
 	if err := parse(set, args); err != nil {
 		return usageError, err
 	}
-	return launch.with(func(ctx context.Context, client *shared.Client) (int, error) {
+	return launch.with(func(ctx context.Context, client *host.Client) (int, error) {
 		in, err := openInput()
 		if err != nil {
 			return 1, err
 		}
 		s := &shell{client: client, in: in, keys: make(chan os.Signal, 1), dir: launch.Dir, env: launch.env, prompt: plainPrompt, displays: make(map[int]*display)}
 		signal.Reset(os.Interrupt) // from now on Ctrl-C ends commands, not this program
-		signal.Notify(s.keys, os.Interrupt, syscall.SIGTSTP)
+		signal.Notify(s.keys, keySignals()...)
 		err = s.loop(ctx)
 		if in.editor != nil {
 			err = errors.Join(err, in.editor.Close())
@@ -39,7 +39,7 @@ func repl(args []string) (int, error) {
 
 // shell is the state of a repl. Only one goroutine uses it.
 type shell struct {
-	client   *shared.Client
+	client   *host.Client
 	in       *input
 	keys     chan os.Signal // Ctrl-C and Ctrl-Z
 	dir      string         // where commands start

@@ -26,26 +26,26 @@ func TestResourceFlags(t *testing.T) {
 		resourceFlags(&set, new(shared.Resources))
 		assert.ErrorContains(t, set.Set("memory", text), "as in 512MiB", text)
 	}
-	r := host(t, "run", "-memory", "1GB", "true")
+	r := hostExample(t, "run", "-memory", "1GB", "true")
 	assert.Equal(t, usageError, r.code)
 	assert.Contains(t, r.stderr, `"1GB" is no size: use a positive number of bytes, or of KiB, MiB, GiB or TiB, as in 512MiB or 1.5GiB`)
-	r = host(t, "run", "-processes", "-1", "true")
+	r = hostExample(t, "run", "-processes", "-1", "true")
 	assert.Contains(t, r.stderr, "Resources.Processes is -1: use 0")
 }
 
 func TestRunSaysWhichLimitWasExceeded(t *testing.T) {
 	t.Parallel()
-	r := host(t, "run", "-cpu", "200ms", "while :; do :; done")
+	r := hostExample(t, "run", "-cpu", "200ms", "while :; do :; done")
 	assert.Regexp(t, `^\[killed: it used \d+ms of processor time, 200ms allowed\]\n$`, r.stderr)
 	assert.Equal(t, 137, r.code)
-	r = host(t, "run", "-disk", "0.5MiB", "head -c 512K /dev/zero >$TMPDIR/full && echo kept; exec head -c 513K /dev/zero >$TMPDIR/more")
+	r = hostExample(t, "run", "-disk", "0.5MiB", "head -c 512K /dev/zero >$TMPDIR/full && echo kept; exec head -c 513K /dev/zero >$TMPDIR/more")
 	assert.Equal(t, "kept\n", r.stdout)
 	assert.Equal(t, 128+25, r.code, "SIGXFSZ")
-	r = host(t, "run", "-disk", "1MiB", "-json", "exec head -c 2M /dev/zero >$(mktemp)")
+	r = hostExample(t, "run", "-disk", "1MiB", "-json", "exec head -c 2M /dev/zero >$(mktemp)")
 	var result shared.Result
 	require.NoError(t, json.Unmarshal([]byte(r.stdout), &result))
 	assert.Equal(t, shared.CauseDisk, result.Cause)
-	r = host(t, "run", "-processes", "9", "-json", "i=0; while ((i < 100000)); do ((i += 1)); done")
+	r = hostExample(t, "run", "-processes", "9", "-json", "i=0; while ((i < 100000)); do ((i += 1)); done")
 	assert.Regexp(t, `"cpu_ms": \d+`, r.stdout)
 }
 

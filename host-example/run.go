@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // run runs one command and returns its exit code.
@@ -82,7 +83,7 @@ func (o *oneRun) parse(args []string) (*launchFlags, error) {
 }
 
 // run runs the command, ends the processes that it left running, and returns its exit code.
-func (o *oneRun) run(ctx context.Context, client *shared.Client) (int, error) {
+func (o *oneRun) run(ctx context.Context, client *host.Client) (int, error) {
 	result, err := o.start(ctx, client)
 	isJob := err == nil && result.Status == shared.StatusRunning
 	if isJob {
@@ -111,7 +112,7 @@ func (o *oneRun) run(ctx context.Context, client *shared.Client) (int, error) {
 }
 
 // start returns when the command has ended or is a job.
-func (o *oneRun) start(ctx context.Context, client *shared.Client) (*shared.Result, error) {
+func (o *oneRun) start(ctx context.Context, client *host.Client) (*shared.Result, error) {
 	if o.asJSON {
 		return client.Execute(ctx, o.req)
 	}

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -24,9 +26,9 @@ import (
 
 func TestRunIsLikeTheCommand(t *testing.T) {
 	t.Parallel()
-	r := host(t, "run", "--", "echo out; echo err >&2; exit 3")
+	r := hostExample(t, "run", "--", "echo out; echo err >&2; exit 3")
 	assert.Equal(t, ran{"out\n", "err\n", 3}, r)
-	r = host(t, "run", "-merge", "echo out; echo err >&2")
+	r = hostExample(t, "run", "-merge", "echo out; echo err >&2")
 	assert.Equal(t, ran{"out\nerr\n", "", 0}, r)
 	both, err := program(t, "host-example", "run", "for i in {1..100}; do echo out $i; echo err $i >&2; done").CombinedOutput()
 	require.NoError(t, err)
@@ -35,26 +37,26 @@ func TestRunIsLikeTheCommand(t *testing.T) {
 		fmt.Fprintf(&want, "out %d\nerr %d\n", i+1, i+1)
 	}
 	assert.Equal(t, want.String(), string(both), "in the order written where both go to the same place")
-	r = host(t, "run", "kill -KILL $$")
+	r = hostExample(t, "run", "kill -KILL $$")
 	assert.Equal(t, 137, r.code)
-	r = host(t, "run", `printf '\033[1mraw\033[0m\r\n\377'`)
+	r = hostExample(t, "run", `printf '\033[1mraw\033[0m\r\n\377'`)
 	assert.Equal(t, "\x1b[1mraw\x1b[0m\r\n\xff", r.stdout, "the bytes as they are")
 }
 
 func TestRunWithoutACommand(t *testing.T) {
 	t.Parallel()
-	r := host(t, "run")
+	r := hostExample(t, "run")
 	assert.Equal(t, usageError, r.code)
 	assert.Contains(t, r.stderr, "there is no COMMAND")
-	r = host(t, "run", "-mode", "nonsense", "true")
+	r = hostExample(t, "run", "-mode", "nonsense", "true")
 	assert.Equal(t, usageError, r.code)
 	assert.Contains(t, r.stderr, `-mode is "nonsense": use one of detach, terminate, background, auto`)
-	r = host(t, "run", "-plugin", "/nowhere/plugin", "-mode", "nonsense", "true")
+	r = hostExample(t, "run", "-plugin", "/nowhere/plugin", "-mode", "nonsense", "true")
 	assert.Equal(t, usageError, r.code, "before the plugin starts")
-	r = host(t, "run", "-plugin", "/nowhere/plugin", "-timeout", "-5s", "true")
+	r = hostExample(t, "run", "-plugin", "/nowhere/plugin", "-timeout", "-5s", "true")
 	assert.Equal(t, usageError, r.code)
 	assert.Contains(t, r.stderr, "-timeout is -5s: use 0 for the default")
-	r = host(t, "run", "-plugin", "/nowhere/plugin", "true")
+	r = hostExample(t, "run", "-plugin", "/nowhere/plugin", "true")
 	assert.Equal(t, toolError, r.code)
 	assert.Contains(t, r.stderr, "-plugin: there is no plugin at /nowhere/plugin")
 }
@@ -108,7 +110,7 @@ func TestRunShowsOutputAsItComes(t *testing.T) {
 func TestRunLosesNothing(t *testing.T) {
 	t.Parallel()
 	t.Run("of a flood", func(t *testing.T) {
-		r := host(t, "run", "seq 1 1000000")
+		r := hostExample(t, "run", "seq 1 1000000")
 		assert.Equal(t, 1000000, strings.Count(r.stdout, "\n"))
 		assert.True(t, strings.HasSuffix(r.stdout, "\n999999\n1000000\n"))
 	})
@@ -180,7 +182,7 @@ func TestRunKillsADetachedJobWithASignal(t *testing.T) {
 
 func TestRunTellsOfATimeout(t *testing.T) {
 	t.Parallel()
-	r := host(t, "run", "-mode", "terminate", "-timeout", "2s", "echo before; "+endless)
+	r := hostExample(t, "run", "-mode", "terminate", "-timeout", "2s", "echo before; "+endless)
 	assert.Equal(t, 143, r.code)
 	assert.Equal(t, "before\n", r.stdout)
 	assert.Contains(t, r.stderr, "[killed at the timeout, after ")
@@ -188,7 +190,7 @@ func TestRunTellsOfATimeout(t *testing.T) {
 
 func TestRunEndsWhatTheCommandLeaves(t *testing.T) {
 	t.Parallel()
-	r := host(t, "run", endless+" & echo $!; exit 5")
+	r := hostExample(t, "run", endless+" & echo $!; exit 5")
 	assert.Equal(t, 5, r.code)
 	gone(t, pidIn(t, r.stdout))
 	assert.Contains(t, r.stderr, endless)
@@ -196,7 +198,7 @@ func TestRunEndsWhatTheCommandLeaves(t *testing.T) {
 
 func TestRunJSON(t *testing.T) {
 	t.Parallel()
-	r := host(t, "run", "-json", "echo out; echo err >&2; exit 3")
+	r := hostExample(t, "run", "-json", "echo out; echo err >&2; exit 3")
 	assert.Equal(t, 3, r.code)
 	var result shared.Result
 	require.NoError(t, json.Unmarshal([]byte(r.stdout), &result))
@@ -213,7 +215,7 @@ func TestRunJSONIsForPrograms(t *testing.T) {
 		DurationMS int    `json:"duration_ms"`
 		Command    string `json:"command"`
 	}
-	r := host(t, "run", "-json", "echo '<a & b>'; sleep 0.1")
+	r := hostExample(t, "run", "-json", "echo '<a & b>'; sleep 0.1")
 	require.NoError(t, json.Unmarshal([]byte(r.stdout), &fields))
 	assert.Zero(t, *fields.ExitCode)
 	assert.GreaterOrEqual(t, fields.DurationMS, 100)
@@ -253,7 +255,7 @@ func TestRunJSONEndsWithASignal(t *testing.T) {
 func TestRunLeavesNothingOut(t *testing.T) {
 	t.Parallel()
 	const size = 40_000_000
-	r := host(t, "run", fmt.Sprintf("head -c %d /dev/zero", size))
+	r := hostExample(t, "run", fmt.Sprintf("head -c %d /dev/zero", size))
 	assert.Zero(t, r.code)
 	assert.Empty(t, r.stderr)
 	assert.True(t, r.stdout == strings.Repeat("\x00", size))
@@ -372,7 +374,7 @@ func TestRunUnderNohup(t *testing.T) {
 
 func TestAPlainRunLogsNoError(t *testing.T) {
 	t.Parallel()
-	r := host(t, "run", "-log-level", "trace", "echo done")
+	r := hostExample(t, "run", "-log-level", "trace", "echo done")
 	assert.Equal(t, "done\n", r.stdout)
 	assert.Contains(t, r.stderr, "command:")
 	assert.NotRegexp(t, `failed|error=`, r.stderr)
@@ -380,7 +382,7 @@ func TestAPlainRunLogsNoError(t *testing.T) {
 
 func TestEveryCommandIsLoggedWithoutItsOutput(t *testing.T) {
 	t.Parallel()
-	r := host(t, "run", "-log-level", "info", "-mode", "terminate", "echo $$; echo secret >&2; exit 3")
+	r := hostExample(t, "run", "-log-level", "info", "-mode", "terminate", "echo $$; echo secret >&2; exit 3")
 	assert.Equal(t, 3, r.code)
 	var logged string
 	for line := range strings.Lines(strings.ReplaceAll(r.stderr, "secret\n", "")) {
@@ -400,7 +402,7 @@ func TestEveryCommandIsLoggedWithoutItsOutput(t *testing.T) {
 func TestRunSaysInOneLineThatThePluginDied(t *testing.T) {
 	t.Parallel()
 	for range 5 {
-		r := host(t, "run", "yes & echo begun >&2; kill -9 $PPID; wait")
+		r := hostExample(t, "run", "yes & echo begun >&2; kill -9 $PPID; wait")
 		assert.Equal(t, toolError, r.code)
 		assert.Regexp(t, `^host-example: the plugin is gone: its connection ended; .*what was logged is in \S+\n$`, strings.TrimPrefix(r.stderr, "begun\n"))
 	}

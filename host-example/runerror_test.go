@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -80,8 +82,8 @@ func TestRunTellsItsErrorsFromTheCommands(t *testing.T) {
 			assert.Empty(t, r.stdout, "without -json")
 		})
 	}
-	assert.Equal(t, 1, host(t, "repl", "-plugin", "/nowhere/plugin").code, "only run has codes of its own")
-	assert.Empty(t, host(t, "run", "-nonsense", "-json", "true").stdout, "nobody knows yet that JSON is wanted")
+	assert.Equal(t, 1, hostExample(t, "repl", "-plugin", "/nowhere/plugin").code, "only run has codes of its own")
+	assert.Empty(t, hostExample(t, "run", "-nonsense", "-json", "true").stdout, "nobody knows yet that JSON is wanted")
 }
 
 func TestRunTellsOfOutputThatCannotBeWritten(t *testing.T) {

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -95,7 +97,7 @@ func TestRunWithInputAtTheTimeout(t *testing.T) {
 			assert.Equal(t, mode == "background", strings.Contains(r.stderr, "[still running"), r.stderr)
 		})
 	}
-	r := host(t, "run", "-plugin", "/nowhere/plugin", "-i", "-mode", "auto", "true")
+	r := hostExample(t, "run", "-plugin", "/nowhere/plugin", "-i", "-mode", "auto", "true")
 	assert.Equal(t, usageError, r.code)
 	assert.Contains(t, r.stderr, "-mode auto does not go with -i: use detach, terminate or background")
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -14,7 +16,7 @@ import (
 func TestToolsPrintsDefinitions(t *testing.T) {
 	t.Parallel()
 	for _, dialect := range tool.Dialects() {
-		r := host(t, "tools", "-dialect", string(dialect))
+		r := hostExample(t, "tools", "-dialect", string(dialect))
 		assert.Zero(t, r.code, r.stderr)
 		var definitions []struct {
 			Name        string         `json:"name"`
@@ -30,7 +32,7 @@ func TestToolsPrintsDefinitions(t *testing.T) {
 			assert.Equal(t, false, d.InputSchema["additionalProperties"])
 		}
 	}
-	r := host(t, "tools", "-dialect", "nonsense")
+	r := hostExample(t, "tools", "-dialect", "nonsense")
 	assert.Equal(t, usageError, r.code)
 	assert.Contains(t, r.stderr, `unknown dialect "nonsense"`)
 }
@@ -43,9 +45,9 @@ func TestToolsInTheFormatOfEachAPI(t *testing.T) {
 		require.NoError(t, err)
 		want, err := tools.Render(format)
 		require.NoError(t, err)
-		assert.JSONEq(t, string(want), host(t, "tools", "-format", string(format), "-dir", "/").stdout)
+		assert.JSONEq(t, string(want), hostExample(t, "tools", "-format", string(format), "-dir", "/").stdout)
 	}
-	r := host(t, "tools", "-format", "nonsense")
+	r := hostExample(t, "tools", "-format", "nonsense")
 	assert.Equal(t, usageError, r.code)
 	assert.Contains(t, r.stderr, `"nonsense"`)
 	assert.Contains(t, r.stderr, "gemini")
@@ -53,5 +55,5 @@ func TestToolsInTheFormatOfEachAPI(t *testing.T) {
 
 func TestToolsNamesTheDirectory(t *testing.T) {
 	t.Parallel()
-	assert.Contains(t, host(t, "tools", "-dialect", "mode", "-dir", "/usr").stdout, "<pwd>/usr</pwd>")
+	assert.Contains(t, hostExample(t, "tools", "-dialect", "mode", "-dir", "/usr").stdout, "<pwd>/usr</pwd>")
 }

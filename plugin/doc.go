@@ -1,5 +1,5 @@
 // Bash-plugin runs shell commands for a host that loads it with
-// hashicorp/go-plugin. Package shared is its contract.
+// hashicorp/go-plugin. Package shared is its contract, package shared/serve brings it to hosts.
 //
 // # Layout
 //
@@ -41,5 +41,5 @@
 //   - A new limit for commands, or something that wraps bash before it is executed:
 //     executor/launcher.go; if it must happen in the forked child, process/fork.go. What
 //     restricts bash is done to the thread that forks it: package confine.
-//   - Another way to reach a plugin: package shared, beside launch and attach.
+//   - Another way to reach a plugin: package shared/host, beside launch and attach.
 package main

@@ -13,12 +13,11 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-plugin"
+
+	"bashplugin/shared/internal/half"
 )
 
 const (
-	// cancelPatience is how long a call whose context has ended waits for the
-	// plugin's answer before it returns the context's error.
-	cancelPatience = 3 * time.Second
 	// A plugin that takes longer than a request allows counts as gone after maxLooks
 	// looks, lookTime apart; if its process is stopped, after one. Several looks give
 	// a host that was itself stopped the time to read the answer.
@@ -28,34 +27,49 @@ const (
 
 // client is the host's side of one session: a Bash that sends its calls.
 type client struct {
-	line    current[line]
-	resumes bool        // a line that is lost is replaced
-	stopped func() bool // reports whether the plugin's process is stopped; nil: unknown
-	dir     string      // where commands run; "": in the plugin's directory
-	logs    string      // where the plugin's commands have their logs; "": unknown
-	held    bool        // the plugin may be under a debugger: an answer may take any time
+	half.HostConfig
+	line current[half.Line]
+	logs string // where the plugin's commands have their logs; "": unknown
 
 	mu   sync.Mutex      // guards the fields below
 	last uint64          // number of the last call
 	open map[uint64]bool // the calls under way
 }
 
-// line is a connection to the plugin.
-type line struct {
-	broker *plugin.MuxBroker
-	conn   *rpc.Client
-}
-
 var _ Bash = (*client)(nil)
 
 // begin begins the session with a plugin that this host has started.
-func (c *client) begin(l line) {
+func (c *client) begin(l half.Line) {
 	c.line.set(l, false)
-	lifeline, r := l.broker.NextId(), new(openReply)
-	go holdLifeline(l.broker, lifeline)
-	_ = l.conn.Call("Plugin.Open", openArgs{Lifeline: lifeline}, r) // if the plugin is gone, the next call says so
+	lifeline, r := l.Broker.NextId(), new(openReply)
+	go holdLifeline(l.Broker, lifeline)
+	_ = l.Conn.Call("Plugin.Open", openArgs{Lifeline: lifeline}, r) // if the plugin is gone, the next call says so
 	c.logs = r.Logs
 }
+
+// Configure is for package host, before the first call.
+func (c *client) Configure(cfg half.HostConfig) { c.HostConfig = cfg }
+
+// Open is for package host: it opens the session on a line to a plugin on another machine,
+// which becomes the line of the next calls. It sets how long the session lingers.
+func (c *client) Open(at half.Line, args *half.OpenArgs[SessionConfig]) error {
+	r := new(openReply)
+	if err := at.Conn.Call("Plugin.Open", *args, r); err != nil {
+		return err
+	}
+	if r.Err != nil {
+		return r.Err
+	}
+	args.Linger = r.Linger
+	c.line.set(at, false)
+	return nil
+}
+
+// LoseLine is for package host: there is no line at present, or with over ever again.
+func (c *client) LoseLine(over bool) { c.line.set(half.Line{}, over) }
+
+// Logs is for package host.
+func (c *client) Logs() string { return c.logs }
 
 // holdLifeline holds a stream for as long as this host lives, so that the plugin
 // sees its end.
@@ -74,8 +88,8 @@ func (c *client) Execute(ctx context.Context, req ExecuteRequest) (*Result, erro
 	started := time.Now()
 	args := executeArgs{Number: c.number(), Request: req, Stdout: req.Stdout != nil, Stderr: req.Stderr != nil, Over: ctx.Err() != nil}
 	args.Request.Stdout, args.Request.Stderr = nil, nil
-	if c.dir != "" && !filepath.IsAbs(req.Dir) {
-		args.Request.Dir = filepath.Join(c.dir, req.Dir)
+	if c.Dir != "" && !filepath.IsAbs(req.Dir) {
+		args.Request.Dir = filepath.Join(c.Dir, req.Dir)
 	}
 	args.Request.Env = slices.Clone(req.Env) // the caller may change req.Env once Execute has returned
 	live := c.receiveLive(args.Number, req.Stdout, req.Stderr)
@@ -113,8 +127,8 @@ func (c *client) Kill(ctx context.Context, req KillRequest) (*Result, error) {
 	return c.call(ctx, "Plugin.Kill", n, killArgs{n, req}, bound{answer: grace, cancel: grace})
 }
 
-// close asks the plugin to end all it runs.
-func (c *client) close(ctx context.Context) error {
+// EndCommands is for package host: it asks the plugin to end all it runs.
+func (c *client) EndCommands(ctx context.Context) error {
 	n := c.number()
 	_, err := c.call(ctx, "Plugin.Close", n, n, bound{})
 	return err
@@ -147,10 +161,10 @@ func (c *client) end(n number) {
 
 // send makes a call, again on each line until one lasts until its reply.
 func (c *client) send(method string, args, reply any) error {
-	for at := c.line.after(line{}); at.conn != nil; at = c.line.after(at) {
-		err := at.conn.Call(method, args, reply)
+	for at := c.line.after(half.Line{}); at.Conn != nil; at = c.line.after(at) {
+		err := at.Conn.Call(method, args, reply)
 		_, answered := errors.AsType[rpc.ServerError](err)
-		if err == nil || answered || !c.resumes {
+		if err == nil || answered || !c.Resumes {
 			return err
 		}
 	}
@@ -183,9 +197,9 @@ func (c *client) call(ctx context.Context, method string, n number, args any, mo
 // await waits for done, the end of the call with this number. It returns an
 // error where the plugin does not answer.
 func (c *client) await(ctx context.Context, done <-chan struct{}, number uint64, most bound) error {
-	const longest = math.MaxInt64 - max(lookTime, cancelPatience)
+	const longest = math.MaxInt64 - max(lookTime, half.CancelPatience)
 	answer := min(max(most.answer, 0), longest)
-	if c.held {
+	if c.Held {
 		answer = longest
 	}
 	look := time.After(answer + lookTime)
@@ -199,12 +213,12 @@ func (c *client) await(ctx context.Context, done <-chan struct{}, number uint64,
 			cause := context.Cause(ctx)
 			args := cancelArgs{Call: number, LetRun: errors.Is(cause, ErrLetRun), Detach: errors.Is(cause, ErrDetach)}
 			go func() { _ = c.send("Plugin.Cancel", args, new(nothing)) }()
-			over, patience = nil, time.After(min(most.cancel, longest)+cancelPatience)
+			over, patience = nil, time.After(min(most.cancel, longest)+half.CancelPatience)
 		case <-patience:
 			return ctx.Err()
 		case <-look:
-			isStopped := c.stopped != nil && c.stopped()
-			if at, _ := c.line.get(); at == (line{}) {
+			isStopped := c.Stopped != nil && c.Stopped()
+			if at, _ := c.line.get(); at == (half.Line{}) {
 				looks = 0 // it cannot answer
 			}
 			switch {

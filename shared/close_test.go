@@ -1,3 +1,5 @@
+//go:build unix
+
 package shared_test
 
 import (
@@ -17,13 +19,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 	"bashplugin/shared/internal/plugintest"
 )
 
 // Every call of Close returns only when nothing is left, not just the first one.
 func TestClosingAgainWaits(t *testing.T) {
 	t.Parallel()
-	bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: pluginPath, LogDir: t.TempDir()})
+	bash, err := host.Launch(t.Context(), host.LaunchConfig{Path: pluginPath, LogDir: t.TempDir()})
 	require.NoError(t, err)
 	pid := background(t, bash, "trap '' TERM; echo deaf; while :; do "+forever+" & wait; done").PID
 	awaitText(t, bash, pid, "deaf")
@@ -47,7 +50,7 @@ func TestCloseWaitsForTheEndOfACrash(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "plugin")
 			require.NoError(t, os.Link(pluginPath, path))
-			bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: path, LogDir: t.TempDir()})
+			bash, err := host.Launch(t.Context(), host.LaunchConfig{Path: path, LogDir: t.TempDir()})
 			require.NoError(t, err)
 			crowd := newFaultCrowd(t)
 			background(t, bash, crowd.command(`for i in {1..50}; do bash -c "$p" & done; wait`))
@@ -92,7 +95,7 @@ func TestCloseLeavesNoDescriptor(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	var before int
 	for i := range 4 {
-		bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: pluginPath, LogDir: t.TempDir()})
+		bash, err := host.Launch(t.Context(), host.LaunchConfig{Path: pluginPath, LogDir: t.TempDir()})
 		require.NoError(t, err)
 		require.NoError(t, bash.Close())
 		if now := descriptors(t); i == 0 {
@@ -130,7 +133,7 @@ func TestACallFailsAtACrashDuringTheNextStart(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "plugin")
 	require.NoError(t, os.Link(pluginPath, path))
-	bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: path, LogDir: t.TempDir(), StartTimeout: hang})
+	bash, err := host.Launch(t.Context(), host.LaunchConfig{Path: path, LogDir: t.TempDir(), StartTimeout: hang})
 	require.NoError(t, err)
 	defer bash.Close()
 	var calls []<-chan outcome

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 const (
@@ -130,11 +131,11 @@ func (y *yard) look(t *testing.T) string {
 }
 
 // launch starts a plugin of the yard's user.
-func (y *yard) launch(t *testing.T, confine *shared.Confine) *shared.Client {
+func (y *yard) launch(t *testing.T, confine *shared.Confine) *host.Client {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	return launchWith(t, shared.LaunchConfig{Path: self, Dir: y.inside, Env: append(y.env, "OUT="+y.outside, "IN="+y.inside), LogDir: filepath.Join(y.root, "tmp", "logs"), Confine: confine})
+	return launchWith(t, host.LaunchConfig{Path: self, Dir: y.inside, Env: append(y.env, "OUT="+y.outside, "IN="+y.inside), LogDir: filepath.Join(y.root, "tmp", "logs"), Confine: confine})
 }
 
 // asEachUser is eachUser for a test of confinement, for both users at the same time.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // Each attack works where nothing is confined, and does nothing where it is.
@@ -258,7 +259,7 @@ func TestInvalidConfines(t *testing.T) {
 		})
 	}
 	for _, confine := range []shared.Confine{{Writable: []string{"."}}, {ReadOnly: true, Writable: []string{"/no/such"}}, {Readable: []string{"."}}} {
-		_, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: pluginPath, Confine: &confine})
+		_, err := host.Launch(t.Context(), host.LaunchConfig{Path: pluginPath, Confine: &confine})
 		requireCode(t, err, shared.ErrInvalid)
 	}
 }

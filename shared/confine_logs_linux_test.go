@@ -16,13 +16,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // changesLogs is a confinement with which the commands of a yard may change their logs.
 var changesLogs = &shared.Confine{ReadOnly: true, Writable: []string{"."}, Private: true}
 
 // launchLogging starts a plugin whose logs lie inside, where its commands may change them.
-func (y *yard) launchLogging(t *testing.T, cfg shared.LaunchConfig) *shared.Client {
+func (y *yard) launchLogging(t *testing.T, cfg host.LaunchConfig) *host.Client {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -80,7 +81,7 @@ func (y *yard) attackLogs(t *testing.T, n int, attack logAttack, when string) {
 	ctx, cancel := context.WithTimeout(t.Context(), hang)
 	defer cancel()
 	above, moved := filepath.Join(y.inside, fmt.Sprint(n)), filepath.Join(y.inside, fmt.Sprint("moved", n))
-	cfg := shared.LaunchConfig{LogDir: filepath.Join(above, "logs"), Confine: changesLogs}
+	cfg := host.LaunchConfig{LogDir: filepath.Join(above, "logs"), Confine: changesLogs}
 	confine := (*shared.Confine)(nil)
 	if strings.HasSuffix(when, "by the request") {
 		cfg.Confine, confine = nil, changesLogs
@@ -156,7 +157,7 @@ func TestMovedLogsAreRemoved(t *testing.T) {
 		for i, attack := range logAttacks[:3] {
 			for _, killed := range []bool{false, true} {
 				above := filepath.Join(y.inside, fmt.Sprintf("%d-%v", i, killed))
-				bash := y.launchLogging(t, shared.LaunchConfig{LogDir: filepath.Join(above, "logs"), Confine: changesLogs, LogRetention: -1})
+				bash := y.launchLogging(t, host.LaunchConfig{LogDir: filepath.Join(above, "logs"), Confine: changesLogs, LogRetention: -1})
 				guardian, moved := awaitGuardian(t, bash.PluginPID(), filepath.Join(above, "logs")), above+"moved"
 				run(t, bash, "seq 60000")
 				r := execute(t, bash, shared.ExecuteRequest{Command: attack.command, Env: []string{"MOVED=" + moved}})
@@ -209,7 +210,7 @@ func TestLastWordsGoWhereLogsWere(t *testing.T) {
 		outside := y.look(t)
 		for i, attack := range logAttacks[1:3] {
 			above := filepath.Join(y.inside, fmt.Sprint(i))
-			bash := y.launchLogging(t, shared.LaunchConfig{LogDir: filepath.Join(above, "logs"), Confine: changesLogs})
+			bash := y.launchLogging(t, host.LaunchConfig{LogDir: filepath.Join(above, "logs"), Confine: changesLogs})
 			plugin, moved := bash.PluginPID(), above+"moved"
 			guardian := awaitGuardian(t, plugin, filepath.Join(above, "logs"))
 			r := execute(t, bash, shared.ExecuteRequest{Command: attack.command, Env: []string{"MOVED=" + moved}})
@@ -235,7 +236,7 @@ func TestTheDefaultFolderOfLogsIsReplaced(t *testing.T) {
 		self, err := os.Executable()
 		require.NoError(t, err)
 		for range 2 { // in the second session, the link is there from the beginning
-			bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: self, Dir: y.inside, Env: append(y.env, "TMPDIR="+temp, "OUT="+y.outside), Confine: changesLogs})
+			bash, err := host.Launch(t.Context(), host.LaunchConfig{Path: self, Dir: y.inside, Env: append(y.env, "TMPDIR="+temp, "OUT="+y.outside), Confine: changesLogs})
 			require.NoError(t, err)
 			r := execute(t, bash, shared.ExecuteRequest{Command: "chmod 700 $OUT; mv -T $F $F.moved; ln -sT $OUT $F", Env: []string{"F=" + folder}})
 			require.NotEmpty(t, r.PID)
@@ -299,7 +300,7 @@ func TestACommandWrecksTheLogs(t *testing.T) {
 		outside := y.look(t)
 		ctx, cancel := context.WithTimeout(t.Context(), hang)
 		defer cancel()
-		bash := y.launchLogging(t, shared.LaunchConfig{LogDir: filepath.Join(y.inside, "above", "logs"), Confine: changesLogs})
+		bash := y.launchLogging(t, host.LaunchConfig{LogDir: filepath.Join(y.inside, "above", "logs"), Confine: changesLogs})
 		for seed := range 3 {
 			background(t, bash, python(t, fmt.Sprintf(wreck, seed)))
 		}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // sayHello is what a listener of these tests does.
@@ -188,7 +189,7 @@ func TestConfinedCommandsLeaveNothing(t *testing.T) {
 	temp, err := os.MkdirTemp("", "temp-") // a short path, which the plugin takes for its folder
 	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(temp) })
-	bash := launchWith(t, shared.LaunchConfig{Env: []string{"TMPDIR=" + temp}, Confine: &shared.Confine{ReadOnly: true, Private: true, NoNetwork: true},
+	bash := launchWith(t, host.LaunchConfig{Env: []string{"TMPDIR=" + temp}, Confine: &shared.Confine{ReadOnly: true, Private: true, NoNetwork: true},
 		Resources: shared.Resources{Memory: 4 << 30, CPU: time.Hour, Processes: 1000, Disk: 1 << 30}})
 	commands := func(each int) {
 		var wg sync.WaitGroup

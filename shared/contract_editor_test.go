@@ -1,3 +1,5 @@
+//go:build unix
+
 package shared_test
 
 import (
@@ -9,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // A program that wants an editor fails and says what to do instead, however it starts
@@ -36,7 +39,7 @@ func TestEditorsSayWhatToDoInstead(t *testing.T) {
 				t.Skip(program, "is not installed")
 			}
 			dir := t.TempDir()
-			r := execute(t, launchWith(t, shared.LaunchConfig{Dir: dir}), shared.ExecuteRequest{Command: command, Mode: shared.ModeTerminate, Timeout: hang})
+			r := execute(t, launchWith(t, host.LaunchConfig{Dir: dir}), shared.ExecuteRequest{Command: command, Mode: shared.ModeTerminate, Timeout: hang})
 			assert.Empty(t, r.Cause)
 			assert.Contains(t, r.Stderr.Content, "no editor here: use -m,")
 			if program != "sudoedit" && program != "visudo" { // which report an unchanged file instead
@@ -50,7 +53,7 @@ func TestEditorsSayWhatToDoInstead(t *testing.T) {
 // an input. (Without them vi and vim wait for stderr, and watch never ends.)
 func TestProgramsForATerminalEnd(t *testing.T) {
 	t.Parallel()
-	bash := launchWith(t, shared.LaunchConfig{Dir: t.TempDir()})
+	bash := launchWith(t, host.LaunchConfig{Dir: t.TempDir()})
 	run(t, bash, "echo text >file")
 	for _, command := range []string{
 		"nano file", "emacs -nw file", "ssh nobody@127.0.0.1", "passwd", "su", "su nobody", "top", "mysql", "mysql -p", "psql", "psql -W -h 127.0.0.1",

@@ -1,3 +1,5 @@
+//go:build unix
+
 package shared_test
 
 import (

@@ -1,3 +1,5 @@
+//go:build unix
+
 package shared_test
 
 import (
@@ -15,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 	"bashplugin/shared/internal/plugintest"
 )
 
@@ -73,7 +76,7 @@ func TestMeaning9EveryCommand(t *testing.T) {
 			assert.Contains(t, vars[name], "no editor here", name)
 		}
 		for name, want := range map[string]string{"": "", "GIT_ASKPASS=/a": "/a"} {
-			bash := launchWith(t, shared.LaunchConfig{Env: []string{"GPG_TTY=/dev/pts/0", cmp.Or(name, "A=")}, DropEnv: []string{"SSH_*"}})
+			bash := launchWith(t, host.LaunchConfig{Env: []string{"GPG_TTY=/dev/pts/0", cmp.Or(name, "A=")}, DropEnv: []string{"SSH_*"}})
 			vars := environment(t, bash)
 			assert.NotContains(t, vars, "GPG_TTY")
 			if assert.Contains(t, vars, "GIT_ASKPASS") && os.Getenv("GIT_ASKPASS") == "" {
@@ -91,7 +94,7 @@ func TestMeaning9EveryCommand(t *testing.T) {
 	t.Run("can be a plugin itself", func(t *testing.T) {
 		r := run(t, bash, pluginPath)
 		assert.Equal(t, 1, r.ExitCode)
-		assert.Contains(t, r.Stderr.Content, "shared.Launch", "it says how to load it instead of serving")
+		assert.Contains(t, r.Stderr.Content, "host.Launch", "it says how to load it instead of serving")
 	})
 }
 
@@ -105,7 +108,7 @@ func leak(t *testing.T) {
 
 func TestEnvOfARequest(t *testing.T) {
 	t.Parallel()
-	bash := launchWith(t, shared.LaunchConfig{Env: []string{"FROM_HOST=1", "BOTH=host", "EMPTY="}})
+	bash := launchWith(t, host.LaunchConfig{Env: []string{"FROM_HOST=1", "BOTH=host", "EMPTY="}})
 	vars := environment(t, bash, "MINE=2", "BOTH=request", "PAGER=less", "TERM=xterm", "TWICE=1", "TWICE=2", "A=b=c", "PLUGIN_MINE=kept")
 	for name, want := range map[string]string{
 		"FROM_HOST": "1", "MINE": "2", "BOTH": "request", "PAGER": "less", "TERM": "xterm", "TWICE": "2", "A": "b=c", "EMPTY": "",
@@ -140,7 +143,7 @@ func TestEnvOfManyVariables(t *testing.T) {
 func TestLongCommands(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	bash := launchWith(t, shared.LaunchConfig{Dir: dir})
+	bash := launchWith(t, host.LaunchConfig{Dir: dir})
 	plain := func(command string) (string, string, int) {
 		cmd := exec.Command("bash", "-c", command)
 		cmd.Dir = dir
@@ -260,7 +263,7 @@ func TestCommandsBeginInASessionDirectoryThatIsGone(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "worktree")
 	require.NoError(t, os.Mkdir(dir, 0o700))
-	bash := launchWith(t, shared.LaunchConfig{Dir: dir})
+	bash := launchWith(t, host.LaunchConfig{Dir: dir})
 	for _, request := range []string{"", dir} {
 		execute(t, bash, shared.ExecuteRequest{Command: `rm -r "$PWD"`})
 		r := execute(t, bash, shared.ExecuteRequest{Command: "echo x >y; ls; cd / && pwd", Dir: request})

@@ -1,3 +1,5 @@
+//go:build unix
+
 package shared_test
 
 import (
@@ -13,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // Meaning 1: a command that fails is a Result; an error says that there is no
@@ -65,7 +68,7 @@ func TestMeaning1ErrorsAndOutcomes(t *testing.T) {
 func TestExecuteGivesBothStreams(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	bash := launchWith(t, shared.LaunchConfig{Dir: dir})
+	bash := launchWith(t, host.LaunchConfig{Dir: dir})
 	before := time.Now()
 	r := run(t, bash, "echo out; echo err >&2; exit 3")
 	assert.Equal(t, shared.Output{Content: "out\n", TotalLines: 1, TotalBytes: 4, OutputLines: 1, OutputBytes: 4}, r.Stdout)
@@ -118,7 +121,7 @@ func TestExecutePassesTheCommandUnchanged(t *testing.T) {
 func TestExecuteIsStateless(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	bash := launchWith(t, shared.LaunchConfig{Dir: dir})
+	bash := launchWith(t, host.LaunchConfig{Dir: dir})
 	run(t, bash, "cd /; export LEFT=over; alias hi=echo; set -e; umask 0")
 	r := run(t, bash, `pwd; echo "[$LEFT]"; umask`)
 	lines := strings.Split(r.Stdout.Content, "\n")
@@ -132,7 +135,7 @@ func TestExecuteDir(t *testing.T) {
 	session, other := t.TempDir(), t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(session, "sub"), 0o700))
 	require.NoError(t, os.Symlink(other, filepath.Join(session, "link")))
-	bash := launchWith(t, shared.LaunchConfig{Dir: session})
+	bash := launchWith(t, host.LaunchConfig{Dir: session})
 	for dir, want := range map[string]string{
 		"":     session,
 		"sub":  filepath.Join(session, "sub"),

@@ -1,3 +1,5 @@
+//go:build unix
+
 package shared_test
 
 import (
@@ -11,13 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 	"bashplugin/shared/internal/plugintest"
 )
 
 func TestInvalidExecuteRequests(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	bash := launchWith(t, shared.LaunchConfig{Dir: dir})
+	bash := launchWith(t, host.LaunchConfig{Dir: dir})
 	plugin := bash.PluginPID()
 	touch := "echo >" + filepath.Join(dir, "trace")
 	file := filepath.Join(dir, "file")
@@ -90,7 +93,7 @@ func TestADirectoryThatMayNotBeEntered(t *testing.T) {
 func TestNoBashInPath(t *testing.T) {
 	t.Parallel()
 	empty := t.TempDir()
-	bash := launchWith(t, shared.LaunchConfig{Env: []string{"PATH=" + empty}})
+	bash := launchWith(t, host.LaunchConfig{Env: []string{"PATH=" + empty}})
 	_, err := bash.Execute(t.Context(), shared.ExecuteRequest{Command: "true"})
 	e := requireCode(t, err, shared.ErrStart)
 	assert.Contains(t, e.Message, "bash")

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // All sessions of a user share a bound: the logs of ended sessions go, the oldest first;
@@ -18,10 +19,10 @@ import (
 func TestLogsOfAllSessionsOfAUser(t *testing.T) {
 	t.Parallel()
 	const most, step = 8 << 20, 512 << 10 // step: more than a session writes between two looks
-	cfg := shared.LaunchConfig{Path: pluginPath, LogDir: t.TempDir(), MaxUserLogBytes: most}
+	cfg := host.LaunchConfig{Path: pluginPath, LogDir: t.TempDir(), MaxUserLogBytes: most}
 	const megabyte = "yes | head -c 1000000"
-	session := func() *shared.Client {
-		bash, err := shared.Launch(t.Context(), cfg)
+	session := func() *host.Client {
+		bash, err := host.Launch(t.Context(), cfg)
 		require.NoError(t, err)
 		return bash
 	}
@@ -55,10 +56,10 @@ func TestLogsOfAllSessionsOfAUser(t *testing.T) {
 
 	// Both flood at once.
 	var jobs []int
-	for _, bash := range []*shared.Client{first, second} {
+	for _, bash := range []*host.Client{first, second} {
 		jobs = append(jobs, background(t, bash, "yes").PID)
 	}
-	for i, bash := range []*shared.Client{first, second} {
+	for i, bash := range []*host.Client{first, second} {
 		says := fmt.Sprintf("all logs of this user in %s may hold %d bytes", cfg.LogDir, most)
 		eventually(t, "the end of the log", func() bool { return check(t, bash, shared.CheckRequest{PID: jobs[i]}).Stdout.PathError != "" })
 		r := kill(t, bash, jobs[i])

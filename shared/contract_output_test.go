@@ -1,3 +1,5 @@
+//go:build unix
+
 package shared_test
 
 import (
@@ -14,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // seq is what the program of that name prints.
@@ -318,7 +321,7 @@ func TestMeaning7SanitizedBeforeTheTail(t *testing.T) {
 func TestMeaning8Bounded(t *testing.T) {
 	t.Parallel()
 	t.Run("a log stops at MaxLogBytes", func(t *testing.T) {
-		bash := launchWith(t, shared.LaunchConfig{MaxLogBytes: 100000})
+		bash := launchWith(t, host.LaunchConfig{MaxLogBytes: 100000})
 		r := run(t, bash, "seq 100000; exit 3")
 		assert.Equal(t, 3, r.ExitCode)
 		assert.EqualValues(t, 100000, r.Stdout.TotalLines)
@@ -327,7 +330,7 @@ func TestMeaning8Bounded(t *testing.T) {
 		assert.Equal(t, seq(1, 100000)[:100000], readFile(t, r.Stdout.Path))
 	})
 	t.Run("logs stop at MaxSessionLogBytes", func(t *testing.T) {
-		bash := launchWith(t, shared.LaunchConfig{MaxSessionLogBytes: 100000})
+		bash := launchWith(t, host.LaunchConfig{MaxSessionLogBytes: 100000})
 		r := run(t, bash, "seq 10000")
 		assert.Empty(t, r.Stdout.PathError)
 		r = run(t, bash, "seq 100000")
@@ -336,7 +339,7 @@ func TestMeaning8Bounded(t *testing.T) {
 		assert.Equal(t, seq(1, 100000)[:100000-len(seq(1, 10000))], readFile(t, r.Stdout.Path))
 	})
 	t.Run("a log that was removed counts no more", func(t *testing.T) {
-		bash := launchWith(t, shared.LaunchConfig{MaxSessionLogBytes: 100000})
+		bash := launchWith(t, host.LaunchConfig{MaxSessionLogBytes: 100000})
 		for range 2 {
 			r := run(t, bash, "seq 15000")
 			assert.Empty(t, r.Stdout.PathError)
@@ -377,7 +380,7 @@ func memory(t *testing.T, pid int) int {
 func TestLogsArePrivate(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "made", "here")
-	r := run(t, launchWith(t, shared.LaunchConfig{LogDir: dir}), "seq 3000")
+	r := run(t, launchWith(t, host.LaunchConfig{LogDir: dir}), "seq 3000")
 	assert.Equal(t, dir, filepath.Dir(filepath.Dir(r.Stdout.Path)))
 	for path, mode := range map[string]os.FileMode{r.Stdout.Path: 0o600, filepath.Dir(r.Stdout.Path): 0o700, dir: 0o700} {
 		info, err := os.Stat(path)
@@ -398,7 +401,7 @@ func TestLogsGoAtCloseWithNegativeRetention(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, killed := range []bool{false, true} {
-		bash := launchWith(t, shared.LaunchConfig{LogDir: dir, LogRetention: -1})
+		bash := launchWith(t, host.LaunchConfig{LogDir: dir, LogRetention: -1})
 		assert.FileExists(t, run(t, bash, "seq 3000").Stdout.Path)
 		if killed {
 			require.NoError(t, syscall.Kill(bash.PluginPID(), syscall.SIGKILL))
@@ -414,7 +417,7 @@ func TestALogThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	r := run(t, launchWith(t, shared.LaunchConfig{LogDir: filepath.Join(file, "logs")}), "seq 3000; exit 7")
+	r := run(t, launchWith(t, host.LaunchConfig{LogDir: filepath.Join(file, "logs")}), "seq 3000; exit 7")
 	assert.Equal(t, 7, r.ExitCode, "the command goes on")
 	assert.EqualValues(t, 3000, r.Stdout.TotalLines)
 	assert.Equal(t, seq(1001, 3000), r.Stdout.Content)
@@ -440,7 +443,7 @@ func TestTheLogsPathIsAbsolute(t *testing.T) {
 	require.NoError(t, err)
 	relative, err := filepath.Rel(here, dir)
 	require.NoError(t, err)
-	r := run(t, launchWith(t, shared.LaunchConfig{LogDir: relative, Dir: "/"}), "seq 3000")
+	r := run(t, launchWith(t, host.LaunchConfig{LogDir: relative, Dir: "/"}), "seq 3000")
 	assert.Equal(t, dir, filepath.Dir(filepath.Dir(r.Stdout.Path)))
 	assert.Equal(t, seq(1, 3000), readFile(t, r.Stdout.Path))
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package shared_test
 
 import (
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // hostile are commands that write what costs a terminal much, without end.
@@ -51,7 +54,7 @@ func (p pace) isLike(q pace) bool {
 }
 
 // paceBeside runs a command in a large terminal and measures other calls, their medians.
-func paceBeside(t *testing.T, bash *shared.Client, command string) pace {
+func paceBeside(t *testing.T, bash *host.Client, command string) pace {
 	t.Helper()
 	plugin := bash.PluginPID()
 	other := execute(t, bash, shared.ExecuteRequest{Command: forever, Mode: shared.ModeBackground}).PID

@@ -1,3 +1,5 @@
+//go:build unix
+
 package shared_test
 
 import (
@@ -13,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 	"bashplugin/shared/internal/plugintest"
 )
 
@@ -32,17 +35,17 @@ const hardToEnd = `
 // Meaning 10: however the session ends, nothing of it is left.
 func TestMeaning10TheSessionEnds(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(*testing.T, *shared.Client){
-		"when the client closes": func(t *testing.T, bash *shared.Client) {
+	for name, end := range map[string]func(*testing.T, *host.Client){
+		"when the client closes": func(t *testing.T, bash *host.Client) {
 			require.NoError(t, bash.Close())
 		},
-		"when the plugin is killed": func(t *testing.T, bash *shared.Client) {
+		"when the plugin is killed": func(t *testing.T, bash *host.Client) {
 			require.NoError(t, syscall.Kill(bash.PluginPID(), syscall.SIGKILL))
 		},
-		"when the plugin is asked to end": func(t *testing.T, bash *shared.Client) {
+		"when the plugin is asked to end": func(t *testing.T, bash *host.Client) {
 			require.NoError(t, syscall.Kill(bash.PluginPID(), syscall.SIGTERM))
 		},
-		"when the plugin is hung up": func(t *testing.T, bash *shared.Client) {
+		"when the plugin is hung up": func(t *testing.T, bash *host.Client) {
 			if signal.Ignored(syscall.SIGHUP) {
 				t.Skip("these tests run under nohup, or the like, and so does the plugin")
 			}
@@ -52,7 +55,7 @@ func TestMeaning10TheSessionEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			temp, pids := shortDir(t), filepath.Join(t.TempDir(), "pids")
-			bash := launchWith(t, shared.LaunchConfig{Env: []string{"TMPDIR=" + temp}})
+			bash := launchWith(t, host.LaunchConfig{Env: []string{"TMPDIR=" + temp}})
 			job := execute(t, bash, shared.ExecuteRequest{Command: hardToEnd + forever, Env: []string{"pids=" + pids}, Mode: shared.ModeBackground})
 			started := append(numbers(t, awaitFile(t, pids)), bash.PluginPID(), job.PID)
 			require.Len(t, started, 7)

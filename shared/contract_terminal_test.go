@@ -1,3 +1,5 @@
+//go:build unix
+
 package shared_test
 
 import (
@@ -12,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // atTerminal starts a program in a terminal, as a job.
@@ -53,7 +56,7 @@ func press(t *testing.T, bash shared.Bash, pid int, keys string) {
 
 func TestATerminalIsOne(t *testing.T) {
 	t.Parallel()
-	bash := launchWith(t, shared.LaunchConfig{Env: append(os.Environ(), "PAGER=more", "EDITOR=ed", "COLUMNS=9", "LINES=9")})
+	bash := launchWith(t, host.LaunchConfig{Env: append(os.Environ(), "PAGER=more", "EDITOR=ed", "COLUMNS=9", "LINES=9")})
 	r := execute(t, bash, shared.ExecuteRequest{Stdin: shared.StdinTTY, Command: `tty; for i in 0 1 2; do test -t $i || echo no $i; done; echo to tty >/dev/tty; echo err >&2
 		stty size; echo $TERM $PAGER $EDITOR ${GIT_TERMINAL_PROMPT-asks}; env | grep -E '^(COLUMNS|LINES)='; printf '\033[31mred\033[0m\n'`})
 	assert.Regexp(t, "^/dev/pts/\\d+\nto tty\nerr\n40 120\nxterm-256color more ed asks\nred\n$", r.Stdout.Content)
@@ -132,7 +135,7 @@ func TestAFloodOnATerminal(t *testing.T) {
 func TestProgramsAtATerminal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	bash := launchWith(t, shared.LaunchConfig{Dir: dir, Env: append(os.Environ(), "HOME="+dir)})
+	bash := launchWith(t, host.LaunchConfig{Dir: dir, Env: append(os.Environ(), "HOME="+dir)})
 	t.Run("vim", func(t *testing.T) {
 		pid := atTerminal(t, bash, shared.ExecuteRequest{Command: "vim -u NONE note"})
 		awaitScreen(t, bash, pid, "[New", "~")

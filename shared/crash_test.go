@@ -1,3 +1,5 @@
+//go:build unix
+
 package shared_test
 
 import (
@@ -15,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 	"bashplugin/shared/internal/plugintest"
 )
 
@@ -82,7 +85,7 @@ func TestThePluginsLastWordsAreKept(t *testing.T) {
 	for name, retention := range map[string]time.Duration{"kept": 0, "not with a negative retention": -1} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bash := launchWith(t, shared.LaunchConfig{LogRetention: retention})
+			bash := launchWith(t, host.LaunchConfig{LogRetention: retention})
 			ready := filepath.Join(t.TempDir(), "ready")
 			running := startExecute(t.Context(), bash, shared.ExecuteRequest{Command: "echo >" + ready + "; " + forever})
 			awaitFile(t, ready)
@@ -114,7 +117,7 @@ func TestJobsKilledAllAtOnceDidNotCrash(t *testing.T) {
 }
 
 // crash kills the plugin and returns when the client can know.
-func crash(t *testing.T, bash *shared.Client) {
+func crash(t *testing.T, bash *host.Client) {
 	t.Helper()
 	require.NoError(t, syscall.Kill(bash.PluginPID(), syscall.SIGKILL))
 	eventually(t, "the plugin's end", func() bool { return bash.PluginPID() == 0 })
@@ -153,7 +156,7 @@ func TestAPluginThatCannotBeStartedAgain(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "plugin")
 	require.NoError(t, os.Link(pluginPath, path))
-	bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: path, LogDir: t.TempDir()})
+	bash, err := host.Launch(t.Context(), host.LaunchConfig{Path: path, LogDir: t.TempDir()})
 	require.NoError(t, err)
 	defer bash.Close()
 	require.NoError(t, os.Remove(path))
@@ -167,11 +170,11 @@ func TestAPluginThatCannotBeStartedAgain(t *testing.T) {
 
 // hangAtTheSecondStart launches a plugin, crashes it and returns when a call is
 // waiting for a fresh one that never gets ready: the call, and the pid.
-func hangAtTheSecondStart(t *testing.T, ctx context.Context) (*shared.Client, <-chan outcome, int) {
+func hangAtTheSecondStart(t *testing.T, ctx context.Context) (*host.Client, <-chan outcome, int) {
 	t.Helper()
 	first := filepath.Join(t.TempDir(), "first")
 	path := script(t, "if [ -e "+first+" ]; then echo $$ >"+first+"; exec sleep 1000; fi; : >"+first+"; exec "+pluginPath+` "$@"`)
-	bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: path, LogDir: t.TempDir(), StartTimeout: 1000 * hang})
+	bash, err := host.Launch(t.Context(), host.LaunchConfig{Path: path, LogDir: t.TempDir(), StartTimeout: 1000 * hang})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, bash.Close()) })
 	crash(t, bash)

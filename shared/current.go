@@ -39,3 +39,12 @@ func (c *current[T]) after(old T) (now T) {
 	}
 	return now
 }
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/gob"
 	"encoding/json"
-	"errors"
 	"math/big"
 	"regexp"
 	"strings"
@@ -45,28 +44,6 @@ func again[T any](t *testing.T, data []byte, v *T) {
 	got := new(T)
 	require.NoError(t, gob.NewDecoder(&wire).Decode(got))
 	assert.Equal(t, v, got)
-}
-
-// The value for the environment is refused with a word on what it should be,
-// or means what it says.
-func FuzzReattach(f *testing.F) {
-	f.Add(Reattach{Protocol: "netrpc", Version: 1, PID: 1, Network: "unix", Addr: "/tmp/x"}.String())
-	f.Add(`{"protocol":"grpc"}`)
-	f.Add(`{`)
-	f.Fuzz(func(t *testing.T, value string) {
-		r, err := parseReattach(value)
-		switch {
-		case err != nil:
-			assert.True(t, errors.Is(err, ErrStart))
-			assert.Contains(t, err.Error(), ReattachName)
-		case value == "":
-			assert.Nil(t, r)
-		default:
-			var want Reattach
-			require.NoError(t, json.Unmarshal([]byte(value), &want))
-			assert.Equal(t, want, *r)
-		}
-	})
 }
 
 // Limits are refused, and then nothing of them counts, or mean the same each time that they travel.

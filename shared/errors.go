@@ -35,10 +35,22 @@ func (e *Error) Error() string { return e.Message }
 // cross the process boundary.
 func (e *Error) Unwrap() error { return e.cause }
 
+// WithCause returns a copy of e that has a cause.
+func (e *Error) WithCause(cause error) *Error {
+	caused := *e
+	caused.cause = cause
+	return &caused
+}
+
 // Is reports whether target is an *Error with the same code.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Code == e.Code
+}
+
+// invalid says which field of a request or configuration is wrong, and why.
+func invalid(field, format string, args ...any) error {
+	return &Error{Code: CodeInvalid, Message: fmt.Sprintf(format, args...), Field: field}
 }
 
 // ErrLetRun is the cause of a context whose end makes Execute return and leaves

@@ -1,3 +1,5 @@
+//go:build unix
+
 package shared_test
 
 import (
@@ -43,36 +45,6 @@ func Example_plain() {
 	}
 	fmt.Print(result.Stdout.Content)
 	// Output: hello
-}
-
-// Start a server, wait until it says that it listens, use it, kill it: three
-// calls, no polling and no sleep.
-func Example_server() {
-	ctx := context.Background()
-	bash, err := shared.Launch(ctx, shared.LaunchConfig{Path: pluginPath})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer bash.Close()
-
-	server := "echo starting; echo listening on port 8080; sleep 1000"
-	started, err := bash.Execute(ctx, shared.ExecuteRequest{Command: server, Mode: shared.ModeBackground})
-	if err != nil {
-		log.Fatal(err)
-	}
-	ready, err := bash.Check(ctx, shared.CheckRequest{PID: started.PID, Wait: time.Minute, WaitFor: `listening on port (\d+)`})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(ready.Status, strings.Contains(ready.Stdout.Content, "listening on port 8080"))
-	killed, err := bash.Kill(ctx, shared.KillRequest{PID: started.PID})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(killed.Status, killed.Cause)
-	// Output:
-	// running true
-	// killed kill
 }
 
 // sh is a Bash that runs each command to its end. It has no jobs.

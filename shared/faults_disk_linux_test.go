@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // faultDisk mounts a small disk for one test.
@@ -45,7 +46,7 @@ func requireFaultSeq(t *testing.T, r *shared.Result) {
 func TestFaultDiskFull(t *testing.T) {
 	t.Parallel()
 	dir := faultDisk(t, "256k")
-	bash := launchWith(t, shared.LaunchConfig{LogDir: dir})
+	bash := launchWith(t, host.LaunchConfig{LogDir: dir})
 	r := run(t, bash, faultSeq)
 	requireFaultSeq(t, r)
 	assert.Contains(t, r.Stdout.PathError, "no space left on device")
@@ -67,7 +68,7 @@ func TestFaultDiskFull(t *testing.T) {
 // While a job writes to a full disk, it goes on, and so does its account.
 func TestFaultDiskFullUnderAJob(t *testing.T) {
 	t.Parallel()
-	bash := launchWith(t, shared.LaunchConfig{LogDir: faultDisk(t, "128k")})
+	bash := launchWith(t, host.LaunchConfig{LogDir: faultDisk(t, "128k")})
 	job := background(t, bash, "seq 100000; echo middle; read -r; "+faultSeq)
 	r := check(t, bash, shared.CheckRequest{PID: job.PID, Wait: hang, All: true})
 	assert.Equal(t, 7, r.ExitCode)
@@ -81,7 +82,7 @@ func TestFaultLogFolder(t *testing.T) {
 	t.Run("removed between commands", func(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
-		bash := launchWith(t, shared.LaunchConfig{LogDir: dir})
+		bash := launchWith(t, host.LaunchConfig{LogDir: dir})
 		first := run(t, bash, faultSeq)
 		requireFaultSeq(t, first)
 		require.NoError(t, os.RemoveAll(dir))
@@ -93,14 +94,14 @@ func TestFaultLogFolder(t *testing.T) {
 	t.Run("removed under a command", func(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
-		r := run(t, launchWith(t, shared.LaunchConfig{LogDir: dir}), "seq 100000; until [ -s "+dir+"/*/*.log ]; do sleep 0.01; done; rm -rf "+dir+"; seq 100001 200000; seq 3 >&2; exit 7")
+		r := run(t, launchWith(t, host.LaunchConfig{LogDir: dir}), "seq 100000; until [ -s "+dir+"/*/*.log ]; do sleep 0.01; done; rm -rf "+dir+"; seq 100001 200000; seq 3 >&2; exit 7")
 		requireFaultSeq(t, r)
 		assert.Contains(t, r.Stdout.PathError, "no such file")
 	})
 	t.Run("replaced by a file", func(t *testing.T) {
 		t.Parallel()
 		dir := filepath.Join(t.TempDir(), "logs")
-		bash := launchWith(t, shared.LaunchConfig{LogDir: dir})
+		bash := launchWith(t, host.LaunchConfig{LogDir: dir})
 		run(t, bash, faultSeq)
 		require.NoError(t, os.RemoveAll(dir))
 		require.NoError(t, os.WriteFile(dir, nil, 0o600))
@@ -111,7 +112,7 @@ func TestFaultLogFolder(t *testing.T) {
 	t.Run("read-only", func(t *testing.T) {
 		t.Parallel()
 		dir := faultDisk(t, "1m")
-		bash := launchWith(t, shared.LaunchConfig{LogDir: dir})
+		bash := launchWith(t, host.LaunchConfig{LogDir: dir})
 		require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 		r := run(t, bash, faultSeq)
 		requireFaultSeq(t, r)
@@ -125,7 +126,7 @@ func TestFaultEndlessLogs(t *testing.T) {
 	t.Parallel()
 	const most, quota = 3 << 20, 10 << 20
 	dir := t.TempDir()
-	bash := launchWith(t, shared.LaunchConfig{LogDir: dir, MaxLogBytes: most, MaxSessionLogBytes: quota})
+	bash := launchWith(t, host.LaunchConfig{LogDir: dir, MaxLogBytes: most, MaxSessionLogBytes: quota})
 	var jobs []int
 	for range 6 {
 		jobs = append(jobs, background(t, bash, "yes & yes >&2").PID)
@@ -187,7 +188,7 @@ func TestFaultDefaultFolderIsAnothers(t *testing.T) {
 				t.Skip("cannot attack here:", err)
 			}
 			before := faultFiles(t, target)
-			bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: pluginPath, Env: []string{"TMPDIR=" + temp}})
+			bash, err := host.Launch(t.Context(), host.LaunchConfig{Path: pluginPath, Env: []string{"TMPDIR=" + temp}})
 			require.NoError(t, err)
 			r := run(t, bash, faultSeq)
 			requireFaultSeq(t, r)
@@ -228,11 +229,11 @@ func TestFaultSweep(t *testing.T) {
 		}
 		require.NoError(t, os.Chtimes(folder, old, old))
 	}
-	live := launchWith(t, shared.LaunchConfig{LogDir: dir, LogRetention: time.Second})
+	live := launchWith(t, host.LaunchConfig{LogDir: dir, LogRetention: time.Second})
 	liveLog := run(t, live, "seq 5000").Stdout.Path
 	age(liveLog)
 
-	crashed := launchWith(t, shared.LaunchConfig{LogDir: dir, LogRetention: -1})
+	crashed := launchWith(t, host.LaunchConfig{LogDir: dir, LogRetention: -1})
 	crashedLog := run(t, crashed, "seq 5000").Stdout.Path
 	plugin := crashed.PluginPID()
 	guardian := faultGuardian(t, plugin)
@@ -241,7 +242,7 @@ func TestFaultSweep(t *testing.T) {
 	awaitDeath(t, plugin, guardian)
 
 	closed := func(retention time.Duration, aged bool) string {
-		bash := launchWith(t, shared.LaunchConfig{LogDir: dir, LogRetention: retention})
+		bash := launchWith(t, host.LaunchConfig{LogDir: dir, LogRetention: retention})
 		log := run(t, bash, "seq 5000").Stdout.Path
 		require.NoError(t, bash.Close())
 		if aged {
@@ -253,7 +254,7 @@ func TestFaultSweep(t *testing.T) {
 	foreign := filepath.Join(dir, "session-of-somebody-else")
 	require.NoError(t, os.Symlink(t.TempDir(), foreign))
 
-	sweeper := launchWith(t, shared.LaunchConfig{LogDir: dir})
+	sweeper := launchWith(t, host.LaunchConfig{LogDir: dir})
 	eventually(t, "the sweep", func() bool {
 		_, expiredErr := os.Stat(expired)
 		_, crashedErr := os.Stat(crashedLog)

@@ -1,3 +1,5 @@
+//go:build unix
+
 package shared_test
 
 import (
@@ -22,6 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // faultCrowd is a set of processes that hold a named pipe: it tells when they
@@ -131,7 +134,7 @@ func runFaultHost() {
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 		fmt.Println("ready")
 	}
-	bash, err := shared.Launch(context.Background(), shared.LaunchConfig{Path: orders.Path, LogDir: orders.LogDir})
+	bash, err := host.Launch(context.Background(), host.LaunchConfig{Path: orders.Path, LogDir: orders.LogDir})
 	faultMust(err)
 	fmt.Println(bash.PluginPID())
 	for _, command := range orders.Commands {
@@ -312,7 +315,7 @@ func faultRounds() int {
 }
 
 // faultClose checks that Close succeeds in its 5 s.
-func faultClose(t *testing.T, bash *shared.Client) time.Duration {
+func faultClose(t *testing.T, bash *host.Client) time.Duration {
 	t.Helper()
 	begin := time.Now()
 	assert.NoError(t, bash.Close())

@@ -1,3 +1,5 @@
+//go:build unix
+
 package shared_test
 
 import (
@@ -11,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 	"bashplugin/shared/internal/plugintest"
 )
 
@@ -25,7 +28,7 @@ func faultScale() int {
 // However much is written, in whatever way, the plugin's memory has a bound.
 func TestFaultMemory(t *testing.T) {
 	t.Parallel()
-	bash := launchWith(t, shared.LaunchConfig{MaxLogBytes: 1 << 20})
+	bash := launchWith(t, host.LaunchConfig{MaxLogBytes: 1 << 20})
 	size := faultScale() * 24 << 20
 	if plugintest.Race() { // which makes it ten times as slow
 		size /= 4

@@ -1,3 +1,5 @@
+//go:build unix
+
 package shared_test
 
 import (
@@ -15,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // faultServerEnv makes this test program a server that takes its time: its
@@ -61,16 +64,16 @@ func TestFaultPortIsFree(t *testing.T) {
 		"as a daemon":        "(setsid %s &)",
 		"with every defence": "(trap '' TERM INT HUP; setsid nohup %s &)",
 	} {
-		for end, kill := range map[string]func(*shared.Client, int) error{
-			"Kill": func(bash *shared.Client, pid int) error {
+		for end, kill := range map[string]func(*host.Client, int) error{
+			"Kill": func(bash *host.Client, pid int) error {
 				_, err := bash.Kill(t.Context(), shared.KillRequest{PID: pid, Grace: 50 * time.Millisecond})
 				return err
 			},
-			"Kill with SIGKILL": func(bash *shared.Client, pid int) error {
+			"Kill with SIGKILL": func(bash *host.Client, pid int) error {
 				_, err := bash.Kill(t.Context(), shared.KillRequest{PID: pid, Signal: syscall.SIGKILL})
 				return err
 			},
-			"Close": func(bash *shared.Client, _ int) error { return bash.Close() },
+			"Close": func(bash *host.Client, _ int) error { return bash.Close() },
 		} {
 			t.Run(start+", "+end, func(t *testing.T) {
 				address := faultPort(t)

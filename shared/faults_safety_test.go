@@ -1,3 +1,5 @@
+//go:build unix
+
 package shared_test
 
 import (
@@ -18,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 	"bashplugin/shared/internal/plugintest"
 )
 
@@ -56,7 +59,7 @@ func TestFaultDescriptorsAreThree(t *testing.T) {
 func TestFaultOutputIsNotLogged(t *testing.T) {
 	t.Parallel()
 	log := newFaultLog()
-	bash := launchWith(t, shared.LaunchConfig{Logger: hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Trace})})
+	bash := launchWith(t, host.LaunchConfig{Logger: hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Trace})})
 	const word = `{"@message":5,"@level":"secret"}`
 	run(t, bash, "echo '"+word+"'; echo '"+word+"' >&2")
 	job := background(t, bash, "exec 1>&2; setsid bash -c \"echo '"+word+"'; echo '"+word+"' >&2\" & wait; "+forever).PID
@@ -91,7 +94,7 @@ func (l *faultLog) String() string {
 func TestFaultStrangerOnTheSocket(t *testing.T) {
 	t.Parallel()
 	temp := shortDir(t)
-	bash := launchWith(t, shared.LaunchConfig{Env: []string{"TMPDIR=" + temp}})
+	bash := launchWith(t, host.LaunchConfig{Env: []string{"TMPDIR=" + temp}})
 	sockets, err := filepath.Glob(filepath.Join(temp, "*", "plugin*"))
 	require.NoError(t, err)
 	require.Len(t, sockets, 1)
@@ -162,7 +165,7 @@ func TestFaultSwappedBinary(t *testing.T) {
 			t.Parallel()
 			path, ran := filepath.Join(t.TempDir(), "plugin"), filepath.Join(t.TempDir(), "ran")
 			require.NoError(t, os.WriteFile(path, text, 0o700))
-			bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: path, SHA256: sum[:], LogDir: t.TempDir()})
+			bash, err := host.Launch(t.Context(), host.LaunchConfig{Path: path, SHA256: sum[:], LogDir: t.TempDir()})
 			require.NoError(t, err)
 			defer bash.Close()
 			plugin := bash.PluginPID()
@@ -185,7 +188,7 @@ func TestFaultFewDescriptors(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "limited")
 	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\nulimit -n 64\nexec "+pluginPath+" \"$@\"\n"), 0o700))
-	bash := launchWith(t, shared.LaunchConfig{Path: path})
+	bash := launchWith(t, host.LaunchConfig{Path: path})
 	r := run(t, bash, "for i in {1..150}; do "+forever+" & done")
 	assert.Len(t, r.Leftover, 150)
 	assert.Equal(t, "hi\n", run(t, bash, "echo hi").Stdout.Content)

@@ -1,3 +1,5 @@
+//go:build unix
+
 package shared_test
 
 import (
@@ -13,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 	"bashplugin/shared/internal/plugintest"
 )
 
@@ -143,7 +146,7 @@ func TestFaultCommandWithoutOutputs(t *testing.T) {
 // own timeout nor other calls.
 func TestFaultNeverEndingWriters(t *testing.T) {
 	t.Parallel()
-	bash := launchWith(t, shared.LaunchConfig{MaxLogBytes: 1 << 20})
+	bash := launchWith(t, host.LaunchConfig{MaxLogBytes: 1 << 20})
 	stuck := make(chan struct{})
 	defer close(stuck)
 	var calls []<-chan outcome
@@ -180,29 +183,29 @@ func (w faultStuckWriter) Write(p []byte) (int, error) {
 func TestFaultCloseIsBounded(t *testing.T) {
 	stuck := make(chan struct{})
 	t.Cleanup(func() { close(stuck) })
-	for name, trouble := range map[string]func(*testing.T, *shared.Client){
-		"commands that ignore signals": func(t *testing.T, bash *shared.Client) {
+	for name, trouble := range map[string]func(*testing.T, *host.Client){
+		"commands that ignore signals": func(t *testing.T, bash *host.Client) {
 			for range 10 {
 				execute(t, bash, shared.ExecuteRequest{Command: "trap '' TERM INT HUP; while :; do sleep 1000; done", Mode: shared.ModeBackground})
 			}
 		},
-		"writers and stuck readers": func(t *testing.T, bash *shared.Client) {
+		"writers and stuck readers": func(t *testing.T, bash *host.Client) {
 			for range 3 {
 				execute(t, bash, shared.ExecuteRequest{Command: "yes", Mode: shared.ModeBackground, Stdout: faultStuckWriter(stuck)})
 			}
 		},
-		"a stopped plugin": func(t *testing.T, bash *shared.Client) { faultStop(t, bash.PluginPID()) },
-		"a stopped plugin with commands": func(t *testing.T, bash *shared.Client) {
+		"a stopped plugin": func(t *testing.T, bash *host.Client) { faultStop(t, bash.PluginPID()) },
+		"a stopped plugin with commands": func(t *testing.T, bash *host.Client) {
 			for range 10 {
 				execute(t, bash, shared.ExecuteRequest{Command: "setsid yes & trap '' TERM; yes", Mode: shared.ModeBackground})
 			}
 			faultStop(t, bash.PluginPID())
 		},
-		"a killed guardian": func(t *testing.T, bash *shared.Client) {
+		"a killed guardian": func(t *testing.T, bash *host.Client) {
 			execute(t, bash, shared.ExecuteRequest{Command: forever, Mode: shared.ModeBackground})
 			require.NoError(t, unix.Kill(faultGuardian(t, bash.PluginPID()), unix.SIGKILL))
 		},
-		"calls under way": func(t *testing.T, bash *shared.Client) {
+		"calls under way": func(t *testing.T, bash *host.Client) {
 			for range 20 {
 				startExecute(t.Context(), bash, shared.ExecuteRequest{Command: forever})
 			}
@@ -212,7 +215,7 @@ func TestFaultCloseIsBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: pluginPath, LogDir: t.TempDir(), MaxLogBytes: 1 << 20})
+			bash, err := host.Launch(t.Context(), host.LaunchConfig{Path: pluginPath, LogDir: t.TempDir(), MaxLogBytes: 1 << 20})
 			require.NoError(t, err)
 			plugin := bash.PluginPID()
 			trouble(t, bash)
@@ -230,7 +233,7 @@ func TestFaultCloseDuringAStuckStart(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir() + "/plugin"
 	require.NoError(t, unix.Symlink(pluginPath, path))
-	bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: path, LogDir: t.TempDir(), StartTimeout: hang})
+	bash, err := host.Launch(t.Context(), host.LaunchConfig{Path: path, LogDir: t.TempDir(), StartTimeout: hang})
 	require.NoError(t, err)
 	require.NoError(t, unix.Unlink(path))
 	pids := t.TempDir() + "/pids"

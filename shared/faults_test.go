@@ -1,3 +1,5 @@
+//go:build unix
+
 package shared_test
 
 import (
@@ -14,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // faults are the ways in which a session dies.
@@ -171,7 +174,7 @@ func TestFaultAmidAStart(t *testing.T) {
 	temp := shortDir(t)
 	for i := range 8 * faultRounds() {
 		crowd := newFaultCrowd(t)
-		bash := launchWith(t, shared.LaunchConfig{Env: []string{"TMPDIR=" + temp}})
+		bash := launchWith(t, host.LaunchConfig{Env: []string{"TMPDIR=" + temp}})
 		plugin := bash.PluginPID()
 		guardian := faultGuardian(t, plugin)
 		ctx, cancel := cancelable(t)

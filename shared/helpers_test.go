@@ -1,3 +1,5 @@
+//go:build unix
+
 package shared_test
 
 import (
@@ -15,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 	"bashplugin/shared/internal/plugintest"
 )
 
@@ -26,14 +29,14 @@ const (
 )
 
 // launch starts a plugin for one test and closes it with the test.
-func launch(t *testing.T) *shared.Client {
+func launch(t *testing.T) *host.Client {
 	t.Helper()
-	return launchWith(t, shared.LaunchConfig{})
+	return launchWith(t, host.LaunchConfig{})
 }
 
 // launchWith fills in the path, unless there is one, and a log folder of the
 // test's own.
-func launchWith(t *testing.T, cfg shared.LaunchConfig) *shared.Client {
+func launchWith(t *testing.T, cfg host.LaunchConfig) *host.Client {
 	t.Helper()
 	if cfg.Path == "" {
 		cfg.Path = pluginPath
@@ -44,7 +47,7 @@ func launchWith(t *testing.T, cfg shared.LaunchConfig) *shared.Client {
 	if cfg.StartTimeout == 0 {
 		cfg.StartTimeout = hang
 	}
-	bash, err := shared.Launch(t.Context(), cfg)
+	bash, err := host.Launch(t.Context(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, bash.Close()) })
 	return bash

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // What processes are called, and what they have opened, makes no call on them long.
@@ -59,7 +60,7 @@ print("up", flush=True); time.sleep(1000)`),
 func TestALongCommandHasNoName(t *testing.T) {
 	t.Parallel()
 	temp := t.TempDir()
-	bash := launchWith(t, shared.LaunchConfig{Env: []string{"TMPDIR=" + temp}})
+	bash := launchWith(t, host.LaunchConfig{Env: []string{"TMPDIR=" + temp}})
 	watcher := background(t, bash, "echo up; while :; do for f in "+temp+"/bash-plugin-[!r]*; do test -e $f && echo found; done; done")
 	awaitText(t, bash, watcher.PID, "up")
 	for range 20 {

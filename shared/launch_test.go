@@ -1,3 +1,5 @@
+//go:build unix
+
 package shared_test
 
 import (
@@ -19,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 	"bashplugin/shared/internal/plugintest"
 )
 
@@ -65,7 +68,7 @@ func TestLaunchSaysWhatIsWrongWithThePlugin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: c.path, StartTimeout: time.Second})
+			bash, err := host.Launch(t.Context(), host.LaunchConfig{Path: c.path, StartTimeout: time.Second})
 			assert.Nil(t, bash)
 			e := requireCode(t, err, shared.ErrStart)
 			assert.Contains(t, e.Message, c.path, "it says which")
@@ -80,7 +83,7 @@ func TestLaunchSaysWhatIsWrongWithThePlugin(t *testing.T) {
 
 func TestLaunchSaysWhyThePluginCannotRun(t *testing.T) {
 	t.Parallel()
-	_, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: pluginPath, Env: []string{"TMPDIR=/no/such/dir"}})
+	_, err := host.Launch(t.Context(), host.LaunchConfig{Path: pluginPath, Env: []string{"TMPDIR=/no/such/dir"}})
 	e := requireCode(t, err, shared.ErrStart)
 	assert.Contains(t, e.Message, pluginPath)
 	assert.Contains(t, e.Message, "/no/such/dir")
@@ -100,7 +103,7 @@ func TestLaunchLeavesNothingOfAFailedStart(t *testing.T) {
 			ctx, cancel := cancelable(t)
 			launched := make(chan error, 1)
 			go func() {
-				_, err := shared.Launch(ctx, shared.LaunchConfig{Path: script(t, "sleep 1000 & echo $$ $! >"+file+"\n"+text)})
+				_, err := host.Launch(ctx, host.LaunchConfig{Path: script(t, "sleep 1000 & echo $$ $! >"+file+"\n"+text)})
 				launched <- err
 			}()
 			pids := numbers(t, awaitFile(t, file))
@@ -115,12 +118,12 @@ func TestLaunchVerifiesTheChecksum(t *testing.T) {
 	t.Parallel()
 	binary := readFile(t, pluginPath)
 	sum := sha256.Sum256([]byte(binary))
-	bash := launchWith(t, shared.LaunchConfig{SHA256: sum[:]})
+	bash := launchWith(t, host.LaunchConfig{SHA256: sum[:]})
 	assert.Equal(t, "hi\n", run(t, bash, "echo hi").Stdout.Content)
 
 	trace := filepath.Join(t.TempDir(), "trace")
 	other := script(t, "echo >"+trace)
-	_, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: other, SHA256: sum[:]})
+	_, err := host.Launch(t.Context(), host.LaunchConfig{Path: other, SHA256: sum[:]})
 	e := requireCode(t, err, shared.ErrStart)
 	assert.Contains(t, e.Message, other)
 	assert.Contains(t, e.Message, "checksum")
@@ -132,27 +135,27 @@ func TestLaunchRefusesABadConfiguration(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	config := func(cfg shared.LaunchConfig) shared.LaunchConfig {
+	config := func(cfg host.LaunchConfig) host.LaunchConfig {
 		cfg.Path = pluginPath
 		return cfg
 	}
-	dropEnv := func(glob string) shared.LaunchConfig { return config(shared.LaunchConfig{DropEnv: []string{glob}}) }
+	dropEnv := func(glob string) host.LaunchConfig { return config(host.LaunchConfig{DropEnv: []string{glob}}) }
 	for name, c := range map[string]struct {
-		cfg   shared.LaunchConfig
+		cfg   host.LaunchConfig
 		field string
 		says  []string
 	}{
-		"no path":                {shared.LaunchConfig{}, "Path", []string{"no plugin is named"}},
-		"missing dir":            {config(shared.LaunchConfig{Dir: "/no/such/dir"}), "Dir", []string{"/no/such/dir"}},
-		"dir is a file":          {config(shared.LaunchConfig{Dir: file}), "Dir", []string{file}},
-		"empty checksum":         {config(shared.LaunchConfig{SHA256: []byte{}}), "SHA256", []string{"0 bytes"}},
-		"short checksum":         {config(shared.LaunchConfig{SHA256: []byte("abc")}), "SHA256", []string{"32"}},
-		"negative log size":      {config(shared.LaunchConfig{MaxLogBytes: -1}), "MaxLogBytes", []string{"-1", "0"}},
-		"negative logs' size":    {config(shared.LaunchConfig{MaxSessionLogBytes: -1}), "MaxSessionLogBytes", []string{"-1", "0"}},
-		"negative user's logs":   {config(shared.LaunchConfig{MaxUserLogBytes: -1}), "MaxUserLogBytes", []string{"-1", "0"}},
-		"negative start timeout": {config(shared.LaunchConfig{StartTimeout: -1}), "StartTimeout", []string{"-1ns"}},
-		"env without =":          {config(shared.LaunchConfig{Env: []string{"A"}}), "Env", []string{`"A"`, "KEY=VALUE"}},
-		"env with a NUL":         {config(shared.LaunchConfig{Env: []string{"A=\x00"}}), "Env", []string{"NUL"}},
+		"no path":                {host.LaunchConfig{}, "Path", []string{"no plugin is named"}},
+		"missing dir":            {config(host.LaunchConfig{Dir: "/no/such/dir"}), "Dir", []string{"/no/such/dir"}},
+		"dir is a file":          {config(host.LaunchConfig{Dir: file}), "Dir", []string{file}},
+		"empty checksum":         {config(host.LaunchConfig{SHA256: []byte{}}), "SHA256", []string{"0 bytes"}},
+		"short checksum":         {config(host.LaunchConfig{SHA256: []byte("abc")}), "SHA256", []string{"32"}},
+		"negative log size":      {config(host.LaunchConfig{MaxLogBytes: -1}), "MaxLogBytes", []string{"-1", "0"}},
+		"negative logs' size":    {config(host.LaunchConfig{MaxSessionLogBytes: -1}), "MaxSessionLogBytes", []string{"-1", "0"}},
+		"negative user's logs":   {config(host.LaunchConfig{MaxUserLogBytes: -1}), "MaxUserLogBytes", []string{"-1", "0"}},
+		"negative start timeout": {config(host.LaunchConfig{StartTimeout: -1}), "StartTimeout", []string{"-1ns"}},
+		"env without =":          {config(host.LaunchConfig{Env: []string{"A"}}), "Env", []string{`"A"`, "KEY=VALUE"}},
+		"env with a NUL":         {config(host.LaunchConfig{Env: []string{"A=\x00"}}), "Env", []string{"NUL"}},
 		"a bad pattern":          {dropEnv("[A"), "DropEnv", []string{`"[A"`, "*_API_KEY"}},
 		"a list":                 {dropEnv("A,B"), "DropEnv", []string{`"A,B"`, "commas"}},
 		"an entry with a value":  {dropEnv("A=b"), "DropEnv", []string{`"A=b"`, `without "="`}},
@@ -161,7 +164,7 @@ func TestLaunchRefusesABadConfiguration(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bash, err := shared.Launch(t.Context(), c.cfg)
+			bash, err := host.Launch(t.Context(), c.cfg)
 			assert.Nil(t, bash)
 			e := requireCode(t, err, shared.ErrInvalid)
 			assert.Equal(t, c.field, e.Field)
@@ -179,7 +182,7 @@ func TestLaunchWithARelativePath(t *testing.T) {
 	require.NoError(t, err)
 	path, err := filepath.Rel(here, pluginPath)
 	require.NoError(t, err)
-	bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: path, LogDir: t.TempDir(), Dir: "internal"})
+	bash, err := host.Launch(t.Context(), host.LaunchConfig{Path: path, LogDir: t.TempDir(), Dir: "internal"})
 	require.NoError(t, err)
 	defer bash.Close()
 	assert.Equal(t, filepath.Join(here, "internal")+"\n", run(t, bash, "pwd").Stdout.Content)
@@ -206,7 +209,7 @@ func (b *buffer) String() string {
 func TestLaunchWiresTheLogger(t *testing.T) {
 	t.Parallel()
 	var log buffer
-	bash := launchWith(t, shared.LaunchConfig{Logger: hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Debug})})
+	bash := launchWith(t, host.LaunchConfig{Logger: hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Debug})})
 	r := run(t, bash, `echo '{"@message":5}' >&2; echo '{"@message":6}' >/proc/$PPID/fd/2; echo "a secret"; exit 3`)
 	assert.Equal(t, "{\"@message\":5}\n", r.Stderr.Content)
 	eventually(t, "the plugin's log line", func() bool { return strings.Contains(log.String(), fmt.Sprintf("pid=%d", r.PID)) })
@@ -218,7 +221,7 @@ func TestLaunchWiresTheLogger(t *testing.T) {
 func TestLaunchPassesTheLoggersLevel(t *testing.T) {
 	t.Parallel()
 	var log buffer
-	bash := launchWith(t, shared.LaunchConfig{Logger: hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Warn})})
+	bash := launchWith(t, host.LaunchConfig{Logger: hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Warn})})
 	run(t, bash, "exit 3")
 	require.NoError(t, bash.Close())
 	assert.Empty(t, log.String())
@@ -227,7 +230,7 @@ func TestLaunchPassesTheLoggersLevel(t *testing.T) {
 func TestLaunchDropsEnv(t *testing.T) {
 	t.Setenv("TEST_API_KEY", "secret")
 	t.Setenv("TEST_OTHER", "kept")
-	bash := launchWith(t, shared.LaunchConfig{
+	bash := launchWith(t, host.LaunchConfig{
 		Env:     []string{"MY_API_KEY=secret", "TOKEN=secret", "TOKENS=kept"},
 		DropEnv: []string{"*_API_KEY", "TOKEN"},
 	})
@@ -244,7 +247,7 @@ func TestLaunchDropsEnv(t *testing.T) {
 func TestTheSocketIsPrivate(t *testing.T) {
 	t.Parallel()
 	temp := shortDir(t)
-	launchWith(t, shared.LaunchConfig{Env: []string{"TMPDIR=" + temp}})
+	launchWith(t, host.LaunchConfig{Env: []string{"TMPDIR=" + temp}})
 	entries, err := os.ReadDir(temp)
 	require.NoError(t, err)
 	require.NotEmpty(t, entries)
@@ -265,7 +268,7 @@ func TestOddTemporaryFolders(t *testing.T) {
 			t.Logf("%q: not on this file system: %v", name, err)
 			continue
 		}
-		bash := launchWith(t, shared.LaunchConfig{Env: []string{"TMPDIR=" + temp}})
+		bash := launchWith(t, host.LaunchConfig{Env: []string{"TMPDIR=" + temp}})
 		assert.Equal(t, "hi\n", run(t, bash, "echo hi").Stdout.Content)
 	}
 }
@@ -278,7 +281,7 @@ func TestARelativeTemporaryFolder(t *testing.T) {
 	temp := shortDir(t)
 	relative, err := filepath.Rel(here, temp)
 	require.NoError(t, err)
-	bash := launchWith(t, shared.LaunchConfig{Env: []string{"TMPDIR=" + relative}})
+	bash := launchWith(t, host.LaunchConfig{Env: []string{"TMPDIR=" + relative}})
 	run(t, bash, "true")
 	folders := func() []string {
 		found, err := filepath.Glob(temp + "/bash-plugin-run-*")
@@ -298,7 +301,7 @@ func TestProcOfAnotherNamespace(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "unshared")
 	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\nexec unshare -pf --kill-child "+pluginPath+" \"$@\"\n"), 0o700))
-	_, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: path})
+	_, err := host.Launch(t.Context(), host.LaunchConfig{Path: path})
 	requireCode(t, err, shared.ErrStart)
 	assert.ErrorContains(t, err, "PID namespace")
 }

@@ -135,3 +135,15 @@ func TestManyLiveCopiesAtOnce(t *testing.T) {
 	}
 	calls.Wait()
 }
+
+// isClosedWithin waits for the end of a channel.
+func isClosedWithin(c <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-c:
+		return true
+	case <-timer.C:
+		return false
+	}
+}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"bashplugin/shared/internal/half"
 )
 
 // liveRest is how long Execute waits for the rest of the live copy once the plugin
@@ -45,8 +47,8 @@ func (c *client) receiveLive(n number, stdout, stderr io.Writer) *liveReceiver {
 	}
 	l.arrive = sync.OnceFunc(func() { close(l.arrived) })
 	maps.DeleteFunc(l.writers, func(_ byte, w io.Writer) bool { return w == nil })
-	if at, _ := c.line.get(); !c.resumes {
-		l.id = at.broker.NextId() // the line may have other clients
+	if at, _ := c.line.get(); !c.Resumes {
+		l.id = at.Broker.NextId() // the line may have other clients
 	}
 	go l.run(c)
 	return l
@@ -54,16 +56,16 @@ func (c *client) receiveLive(n number, stdout, stderr io.Writer) *liveReceiver {
 
 func (l *liveReceiver) run(c *client) {
 	defer l.arrive()
-	for at := c.line.after(line{}); at.broker != nil; at = c.line.after(at) {
+	for at := c.line.after(half.Line{}); at.Broker != nil; at = c.line.after(at) {
 		conn, err := l.accept(c, at)
 		if err == nil {
 			_, _ = conn.Write(binary.BigEndian.AppendUint64(nil, uint64(l.position)))
-			if err = l.copy(conn); !errors.Is(err, errLost) || !c.resumes {
+			if err = l.copy(conn); !errors.Is(err, errLost) || !c.Resumes {
 				l.arrive()
 			}
 			hangUp(conn)
 		}
-		if !errors.Is(err, errLost) || !c.resumes {
+		if !errors.Is(err, errLost) || !c.Resumes {
 			return
 		}
 	}
@@ -79,9 +81,9 @@ func hangUp(conn net.Conn) {
 
 // accept waits for the plugin, unless the call fails. The broker gives up after 5 s,
 // and a plugin may be slower.
-func (l *liveReceiver) accept(c *client, at line) (net.Conn, error) {
+func (l *liveReceiver) accept(c *client, at half.Line) (net.Conn, error) {
 	for {
-		conn, err := at.broker.Accept(l.id)
+		conn, err := at.Broker.Accept(l.id)
 		if err == nil || isClosed(l.stopped) {
 			return conn, err
 		}

@@ -1,3 +1,5 @@
+//go:build unix
+
 package shared_test
 
 import (
@@ -13,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // goTool runs the go command in a folder.
@@ -35,10 +38,11 @@ import (
 	"os"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 func main() {
-	bash, err := shared.Launch(context.Background(), shared.LaunchConfig{Path: os.Args[1]})
+	bash, err := host.Launch(context.Background(), host.LaunchConfig{Path: os.Args[1]})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -82,7 +86,7 @@ func TestAnotherImplementationOfTheContract(t *testing.T) {
 	log := new(buffer)
 	program, err := os.Executable()
 	require.NoError(t, err)
-	bash, err := shared.Launch(t.Context(), shared.LaunchConfig{
+	bash, err := host.Launch(t.Context(), host.LaunchConfig{
 		Path:   program,
 		Env:    []string{otherPluginEnv + "=yes", "TMPDIR=" + shortDir(t)},
 		Logger: hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Debug}),

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // network is a real link between this machine and a plugin in a network namespace of
@@ -81,7 +82,7 @@ func (n *network) partition(t *testing.T, lost bool) {
 	n.ip(t, true, "neigh replace "+n.here+" lladdr "+here+" dev v1 nud permanent")
 }
 
-func (n *network) connect(t *testing.T, linger time.Duration) *shared.Client {
+func (n *network) connect(t *testing.T, linger time.Duration) *host.Client {
 	t.Helper()
 	cfg := n.plugin.config(t)
 	cfg.TLS.ServerName, cfg.Linger = "plugin.test", linger

@@ -5,6 +5,8 @@ import (
 	"net/rpc"
 
 	"github.com/hashicorp/go-plugin"
+
+	"bashplugin/shared/internal/half"
 )
 
 // PluginName is the name under which a Bash is dispensed.
@@ -42,31 +44,24 @@ type Plugin struct {
 	// Log, if not nil, is the plugin's log: Serve sends it to the host as
 	// go-plugin's synced stderr, to one connection at a time.
 	Log io.Reader
-
-	remote *remoteConn // in the plugin: a connection from another machine
-	bare   bool        // in the host: Client returns the connection only, and Connect opens the session
 }
 
 var _ plugin.Plugin = (*Plugin)(nil)
 
 // Server is called by go-plugin in the plugin's process.
 func (p *Plugin) Server(broker *plugin.MuxBroker) (any, error) {
-	s := &server{broker: broker, remote: p.remote, logs: p.Logs}
-	if p.remote == nil {
-		own := &session{impl: p.Impl, gone: p.Disconnected}
-		own.broker.set(broker, false)
-		s.session.Store(own)
-	}
+	s := &server{broker: broker, logs: p.Logs}
+	own := &session{impl: p.Impl, gone: p.Disconnected}
+	own.broker.set(broker, false)
+	s.session.Store(own)
 	return s, nil
 }
 
 // Client is called by go-plugin in the host's process. It returns a Bash.
 func (p *Plugin) Client(broker *plugin.MuxBroker, conn *rpc.Client) (any, error) {
-	l := line{broker, conn}
-	if p.bare {
-		return l, nil
-	}
 	c := &client{open: make(map[uint64]bool)}
-	c.begin(l)
+	if conn != nil { // otherwise package host opens the session
+		c.begin(half.Line{Broker: broker, Conn: conn})
+	}
 	return c, nil
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package shared_test
 
 import (
@@ -12,14 +14,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 func TestReattachEndsWithItsContext(t *testing.T) {
-	t.Setenv(shared.ReattachName, heldPlugin(t))
+	t.Setenv(host.ReattachName, heldPlugin(t))
 	ctx, cancel := context.WithTimeout(t.Context(), briefly)
 	defer cancel()
 	attempt := start(func() (*shared.Result, error) {
-		_, err := shared.Launch(ctx, shared.LaunchConfig{Path: pluginPath, StartTimeout: 1000 * hang})
+		_, err := host.Launch(ctx, host.LaunchConfig{Path: pluginPath, StartTimeout: 1000 * hang})
 		return nil, err
 	})
 	require.ErrorIs(t, await(t, attempt).err, context.DeadlineExceeded)
@@ -27,12 +30,12 @@ func TestReattachEndsWithItsContext(t *testing.T) {
 
 // A debugger may hold the plugin that a call would connect to.
 func TestCloseEndsAReattachUnderWay(t *testing.T) {
-	bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: pluginPath, LogDir: t.TempDir(), StartTimeout: 1000 * hang})
+	bash, err := host.Launch(t.Context(), host.LaunchConfig{Path: pluginPath, LogDir: t.TempDir(), StartTimeout: 1000 * hang})
 	require.NoError(t, err)
 	held, err := net.Listen("unix", filepath.Join(shortDir(t), "s"))
 	require.NoError(t, err)
 	defer held.Close()
-	t.Setenv(shared.ReattachName, shared.Reattach{Protocol: "netrpc", Version: 1, PID: os.Getpid(), Network: "unix", Addr: held.Addr().String()}.String())
+	t.Setenv(host.ReattachName, host.Reattach{Protocol: "netrpc", Version: 1, PID: os.Getpid(), Network: "unix", Addr: held.Addr().String()}.String())
 	require.NoError(t, syscall.Kill(bash.PluginPID(), syscall.SIGKILL))
 	call := start(func() (*shared.Result, error) {
 		for {

@@ -1,3 +1,5 @@
+//go:build unix
+
 package shared_test
 
 import (
@@ -15,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // cable is a network between hosts and a plugin that can be cut.
@@ -75,7 +78,7 @@ func (c *cable) set(cut bool) {
 }
 
 // overCable connects a host that lingers.
-func overCable(t *testing.T, p *remotePlugin, linger time.Duration) (*shared.Client, *cable) {
+func overCable(t *testing.T, p *remotePlugin, linger time.Duration) (*host.Client, *cable) {
 	t.Helper()
 	c := newCable(t, p.address)
 	cfg := p.config(t)

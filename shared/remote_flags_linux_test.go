@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // startFails starts a plugin that serves by itself, which must end with an error at once,
@@ -120,7 +121,7 @@ func TestAPathThatVanishesBeforeThePluginStarts(t *testing.T) {
 			begin := "#!/bin/sh\nrmdir $IN/empty && " + replace + "; exec " + pluginPath + ` "$@"`
 			require.NoError(t, os.WriteFile(script, []byte(begin), 0o700))
 			require.NoError(t, os.Mkdir(filepath.Join(y.inside, "stays"), 0o700))
-			bash := launchWith(t, shared.LaunchConfig{
+			bash := launchWith(t, host.LaunchConfig{
 				Path:    script,
 				Dir:     y.inside,
 				Env:     []string{"OUT=" + y.outside, "IN=" + y.inside},

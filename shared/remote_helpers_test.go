@@ -1,3 +1,5 @@
+//go:build unix
+
 package shared_test
 
 import (
@@ -22,7 +24,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // remotePlugin is a plugin that serves over TCP on this machine.
@@ -102,11 +104,11 @@ func (p *remotePlugin) signal(t *testing.T, sig syscall.Signal) {
 }
 
 // config is that of a host whom the plugin knows.
-func (p *remotePlugin) config(t *testing.T) shared.ConnectConfig {
+func (p *remotePlugin) config(t *testing.T) host.ConnectConfig {
 	t.Helper()
 	cert, err := tls.LoadX509KeyPair(p.certs+"/host.pem", p.certs+"/host-key.pem")
 	require.NoError(t, err)
-	return shared.ConnectConfig{Address: p.address, ConnectTimeout: hang, TLS: &tls.Config{Certificates: []tls.Certificate{cert}, RootCAs: pool(t, p.certs+"/ca.pem")}}
+	return host.ConnectConfig{Address: p.address, ConnectTimeout: hang, TLS: &tls.Config{Certificates: []tls.Certificate{cert}, RootCAs: pool(t, p.certs+"/ca.pem")}}
 }
 
 func pool(t *testing.T, path string) *x509.CertPool {
@@ -117,14 +119,14 @@ func pool(t *testing.T, path string) *x509.CertPool {
 }
 
 // connect connects a host, and closes it with the test.
-func (p *remotePlugin) connect(t *testing.T) *shared.Client {
+func (p *remotePlugin) connect(t *testing.T) *host.Client {
 	t.Helper()
 	return connectWith(t, p.config(t))
 }
 
-func connectWith(t *testing.T, cfg shared.ConnectConfig) *shared.Client {
+func connectWith(t *testing.T, cfg host.ConnectConfig) *host.Client {
 	t.Helper()
-	bash, err := shared.Connect(t.Context(), cfg)
+	bash, err := host.Connect(t.Context(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { bash.Close() })
 	return bash
@@ -184,9 +186,9 @@ func pluginCert() x509.Certificate {
 }
 
 // connectError is that of an attempt which must fail.
-func connectError(t *testing.T, ctx context.Context, cfg shared.ConnectConfig) error {
+func connectError(t *testing.T, ctx context.Context, cfg host.ConnectConfig) error {
 	t.Helper()
-	bash, err := shared.Connect(ctx, cfg)
+	bash, err := host.Connect(ctx, cfg)
 	if err == nil {
 		bash.Close()
 	}

@@ -1,3 +1,5 @@
+//go:build unix
+
 package shared_test
 
 import (
@@ -22,6 +24,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
+	"bashplugin/shared/serve"
 )
 
 func TestConnectRunsCommands(t *testing.T) {
@@ -73,30 +77,30 @@ func TestConnectSaysWhatIsWrong(t *testing.T) {
 	strange, err := tls.LoadX509KeyPair(other+"/host.pem", other+"/host-key.pem")
 	require.NoError(t, err)
 	for name, c := range map[string]struct {
-		change func(*shared.ConnectConfig)
+		change func(*host.ConnectConfig)
 		field  string
 		says   string
 	}{
-		"nobody there":         {func(c *shared.ConnectConfig) { c.Address = closed.Addr().String() }, "Address", "connection refused"},
-		"no answer":            {func(c *shared.ConnectConfig) { c.Address, c.ConnectTimeout = silent, 50*time.Millisecond }, "ConnectTimeout", "does not answer in time"},
-		"no TLS":               {func(c *shared.ConnectConfig) { c.Address = plain }, "Address", "does bash-plugin -listen serve there?"},
-		"another version":      {func(c *shared.ConnectConfig) { c.Address = newer }, "Address", "speaks another version of the contract"},
-		"no plugin":            {func(c *shared.ConnectConfig) { c.Address = web }, "Address", "does bash-plugin -listen serve there?"},
-		"the plugin's CA":      {func(c *shared.ConnectConfig) { c.TLS.RootCAs = pool(t, other+"/ca.pem") }, "TLS", "this host refuses the plugin's certificate: see when it expires, RootCAs and ServerName (tls: failed to verify certificate: x509: certificate signed by unknown authority"},
-		"the plugin's is over": {func(c *shared.ConnectConfig) { c.Address = old }, "TLS", "certificate has expired"},
-		"the plugin's name":    {func(c *shared.ConnectConfig) { c.TLS.ServerName = "another.test" }, "TLS", "certificate is valid for"},
-		"the host's CA":        {func(c *shared.ConnectConfig) { c.TLS.Certificates = []tls.Certificate{strange} }, "TLS", "refuses this host's certificate: see when it expires, and -tls-client-ca (remote error: tls: unknown certificate authority)"},
-		"the host's is over": {func(c *shared.ConnectConfig) {
+		"nobody there":         {func(c *host.ConnectConfig) { c.Address = closed.Addr().String() }, "Address", "connection refused"},
+		"no answer":            {func(c *host.ConnectConfig) { c.Address, c.ConnectTimeout = silent, 50*time.Millisecond }, "ConnectTimeout", "does not answer in time"},
+		"no TLS":               {func(c *host.ConnectConfig) { c.Address = plain }, "Address", "does bash-plugin -listen serve there?"},
+		"another version":      {func(c *host.ConnectConfig) { c.Address = newer }, "Address", "speaks another version of the contract"},
+		"no plugin":            {func(c *host.ConnectConfig) { c.Address = web }, "Address", "does bash-plugin -listen serve there?"},
+		"the plugin's CA":      {func(c *host.ConnectConfig) { c.TLS.RootCAs = pool(t, other+"/ca.pem") }, "TLS", "this host refuses the plugin's certificate: see when it expires, RootCAs and ServerName (tls: failed to verify certificate: x509: certificate signed by unknown authority"},
+		"the plugin's is over": {func(c *host.ConnectConfig) { c.Address = old }, "TLS", "certificate has expired"},
+		"the plugin's name":    {func(c *host.ConnectConfig) { c.TLS.ServerName = "another.test" }, "TLS", "certificate is valid for"},
+		"the host's CA":        {func(c *host.ConnectConfig) { c.TLS.Certificates = []tls.Certificate{strange} }, "TLS", "refuses this host's certificate: see when it expires, and -tls-client-ca (remote error: tls: unknown certificate authority)"},
+		"the host's is over": {func(c *host.ConnectConfig) {
 			c.TLS.Certificates = []tls.Certificate{signed(t, p.certs, expired(hostCert("late")))}
 		}, "TLS", "(remote error: tls: expired certificate)"},
-		"a plugin's for a host": {func(c *shared.ConnectConfig) {
+		"a plugin's for a host": {func(c *host.ConnectConfig) {
 			c.TLS.Certificates = []tls.Certificate{signed(t, p.certs, new(pluginCert()))}
 		}, "TLS", "refuses this host"},
-		"no such directory": {func(c *shared.ConnectConfig) { c.Dir = "/nowhere" }, "", "cannot run commands in \"/nowhere\""},
-		"no port":           {func(c *shared.ConnectConfig) { c.Address = "localhost" }, "Address", "use HOST:PORT"},
-		"no certificate":    {func(c *shared.ConnectConfig) { c.TLS = nil }, "TLS", "bash-plugin certs makes one"},
-		"a negative time":   {func(c *shared.ConnectConfig) { c.ConnectTimeout = -1 }, "ConnectTimeout", "neither may be negative"},
-		"a bad variable":    {func(c *shared.ConnectConfig) { c.Env = []string{"x"} }, "Env", "is not KEY=VALUE"},
+		"no such directory": {func(c *host.ConnectConfig) { c.Dir = "/nowhere" }, "", "cannot run commands in \"/nowhere\""},
+		"no port":           {func(c *host.ConnectConfig) { c.Address = "localhost" }, "Address", "use HOST:PORT"},
+		"no certificate":    {func(c *host.ConnectConfig) { c.TLS = nil }, "TLS", "bash-plugin certs makes one"},
+		"a negative time":   {func(c *host.ConnectConfig) { c.ConnectTimeout = -1 }, "ConnectTimeout", "neither may be negative"},
+		"a bad variable":    {func(c *host.ConnectConfig) { c.Env = []string{"x"} }, "Env", "is not KEY=VALUE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -337,7 +341,7 @@ func TestARemoteKnowsNobodyByDefault(t *testing.T) {
 	dir := certsDir(t)
 	cert, err := tls.LoadX509KeyPair(dir+"/plugin.pem", dir+"/plugin-key.pem")
 	require.NoError(t, err)
-	remote := &shared.Remote{Logger: hclog.NewNullLogger(), TLS: func() *tls.Config { return &tls.Config{Certificates: []tls.Certificate{cert}} }}
+	remote := &serve.Remote{Logger: hclog.NewNullLogger(), TLS: func() *tls.Config { return &tls.Config{Certificates: []tls.Certificate{cert}} }}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	served := make(chan error, 1)

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // bomb is a fork bomb that goes out by itself: 2,047 processes, each of which stays.
@@ -177,7 +178,7 @@ func TestResourcesOfLeftovers(t *testing.T) {
 // A program that handles SIGXFSZ sees the error.
 func TestDiskIsAnErrorToo(t *testing.T) {
 	t.Parallel()
-	bash := launchWith(t, shared.LaunchConfig{Dir: t.TempDir(), Resources: shared.Resources{Disk: 1 << 20}})
+	bash := launchWith(t, host.LaunchConfig{Dir: t.TempDir(), Resources: shared.Resources{Disk: 1 << 20}})
 	r := run(t, bash, "trap '' XFSZ; cat /dev/zero >file; stat -c %s file; exit 3")
 	assert.Equal(t, shared.StatusFailed, r.Status)
 	assert.Equal(t, "1048576\n", r.Stdout.Content)
@@ -188,7 +189,7 @@ func TestDiskIsAnErrorToo(t *testing.T) {
 
 func TestARequestLowersItsSessionsResources(t *testing.T) {
 	t.Parallel()
-	bash := launchWith(t, shared.LaunchConfig{Resources: shared.Resources{Memory: 4 << 30, CPU: time.Hour, Processes: 500, Disk: 1 << 30}})
+	bash := launchWith(t, host.LaunchConfig{Resources: shared.Resources{Memory: 4 << 30, CPU: time.Hour, Processes: 500, Disk: 1 << 30}})
 	r := execute(t, bash, shared.ExecuteRequest{Command: "ulimit -f", Resources: shared.Resources{Disk: 1 << 20}})
 	assert.Equal(t, "1024\n", r.Stdout.Content)
 	assert.Equal(t, "1048576\n", run(t, bash, "ulimit -f").Stdout.Content)
@@ -206,7 +207,7 @@ func TestARequestLowersItsSessionsResources(t *testing.T) {
 		assert.Equal(t, field, e.Field)
 		assert.Contains(t, e.Message, c.says)
 	}
-	_, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: pluginPath, Resources: shared.Resources{CPU: -1}})
+	_, err := host.Launch(t.Context(), host.LaunchConfig{Path: pluginPath, Resources: shared.Resources{CPU: -1}})
 	assert.Equal(t, "Resources.CPU", requireCode(t, err, shared.ErrInvalid).Field)
 }
 

@@ -14,15 +14,34 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-plugin"
+
+	"bashplugin/shared/internal/half"
 )
 
 // server is the plugin's side of one connection: it passes the host's calls on to
 // the session's Bash. Its exported methods are the net/rpc service.
 type server struct {
 	broker  *plugin.MuxBroker
-	remote  *remoteConn // nil: of the host that started this process
+	open    opener // nil: for the host that started this process
 	logs    string
 	session atomic.Pointer[session] // of a remote host: nil until Open
+}
+
+// opener returns the session of a host on another machine.
+type opener = func(openArgs, *plugin.MuxBroker) (half.Session, error)
+
+// OpenBy is for package serve: it makes s the server of a host on another machine.
+func (s *server) OpenBy(open opener) {
+	s.open = open
+	s.session.Store(nil)
+}
+
+// NewSession is for package serve: it makes the session of such a host.
+func (s *server) NewSession(impl Bash, linger time.Duration) half.Session {
+	own := &session{impl: impl}
+	own.linger.Store(int64(linger))
+	own.calls.keeps = linger > 0
+	return own
 }
 
 // session is what the plugin has for one host.
@@ -32,19 +51,23 @@ type session struct {
 	broker current[*plugin.MuxBroker] // of the connection
 	gone   func()                     // called when the host is gone; nil: nobody asks
 	linger atomic.Int64               // how long it outlives a lost connection, a time.Duration; 0 once it is closed
-
-	conn  *remoteConn // the present or last one; guarded by the Remote's mu; nil: of a host on this machine
-	timer *time.Timer // ends the session of a host that has not come back; nil: it is connected; guarded as well
 }
+
+// SetBroker implements half.Session.
+func (s *session) SetBroker(broker *plugin.MuxBroker) { s.broker.set(broker, false) }
+
+// Linger implements half.Session.
+func (s *session) Linger() time.Duration { return time.Duration(s.linger.Load()) }
 
 // Open begins the session, or goes on with one. From a host that started this process it
 // takes the lifeline, a stream that ends with the host.
 func (s *server) Open(args openArgs, r *openReply) error {
-	if s.remote != nil {
-		session, err := s.remote.open(args, s.broker)
-		if r.Err = wireError(err); err == nil {
-			r.Linger = time.Duration(session.linger.Load())
-			s.session.Store(session)
+	if s.open != nil {
+		opened, err := s.open(args, s.broker)
+		r.Err = wireError(err)
+		if err == nil {
+			r.Linger = opened.Linger()
+			s.session.Store(opened.(*session))
 		}
 		return nil
 	}
@@ -55,7 +78,7 @@ func (s *server) Open(args openArgs, r *openReply) error {
 			_, _ = io.Copy(io.Discard, conn)
 			conn.Close()
 		}
-		s.session.Load().end()
+		s.session.Load().End()
 	}()
 	return nil
 }
@@ -70,8 +93,8 @@ func dialHost(broker *plugin.MuxBroker, id uint32) (net.Conn, error) {
 	return conn, err
 }
 
-// end cancels the calls of a host that is gone.
-func (s *session) end() {
+// End cancels the calls of a host that is gone.
+func (s *session) End() {
 	s.calls.cancelAll()
 	s.broker.set(nil, true)
 	if s.gone != nil {
@@ -132,12 +155,12 @@ func (s *server) Cancel(args cancelArgs, _ *nothing) error {
 // Close ends the session's commands.
 func (s *server) Close(n number, r *reply) error {
 	return s.serve(n, r, func(_ context.Context, session *session) (*Result, error) {
-		return new(Result), session.close()
+		return new(Result), session.Close()
 	})
 }
 
-// close closes the implementation, if it can be closed.
-func (s *session) close() error {
+// Close closes the implementation, if it can be closed.
+func (s *session) Close() error {
 	s.linger.Store(0)
 	if closer, ok := s.impl.(io.Closer); ok {
 		return closer.Close()

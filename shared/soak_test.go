@@ -1,3 +1,5 @@
+//go:build unix
+
 package shared_test
 
 import (
@@ -21,6 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // soakTime is how long TestSoak goes on: SOAK, a duration.
@@ -59,7 +62,7 @@ type soak struct {
 	logs    string
 	crowd   *faultCrowd
 	over    atomic.Bool
-	clients [soakClients]atomic.Pointer[shared.Client]
+	clients [soakClients]atomic.Pointer[host.Client]
 	closed  sync.Map // of clients
 
 	mu     sync.Mutex // guards what follows
@@ -134,7 +137,7 @@ func (s *soak) count(what string) {
 }
 
 func (s *soak) launch(i int) {
-	bash, err := shared.Launch(context.Background(), shared.LaunchConfig{
+	bash, err := host.Launch(context.Background(), host.LaunchConfig{
 		Path: pluginPath, LogDir: s.logs, LogRetention: -1, Env: []string{"TMPDIR=" + s.temp},
 	})
 	if assert.NoError(s.t, err) {
@@ -210,14 +213,14 @@ func (s *soak) accident(t *testing.T, name string) {
 
 // work uses a client in every way.
 func (s *soak) work(i int, dice *rand.Rand) {
-	kinds := []func(*shared.Client, *rand.Rand){s.plain, s.plain, s.streams, s.timeout, s.cancel, s.follow, s.follow, s.leave, s.tree}
+	kinds := []func(*host.Client, *rand.Rand){s.plain, s.plain, s.streams, s.timeout, s.cancel, s.follow, s.follow, s.leave, s.tree}
 	for !s.over.Load() {
 		kinds[dice.IntN(len(kinds))](s.clients[i].Load(), dice)
 	}
 }
 
 // execute returns nil where the plugin or the client is gone.
-func (s *soak) execute(ctx context.Context, bash *shared.Client, req shared.ExecuteRequest) *shared.Result {
+func (s *soak) execute(ctx context.Context, bash *host.Client, req shared.ExecuteRequest) *shared.Result {
 	req.Command = s.crowd.command(req.Command)
 	r, err := bash.Execute(ctx, req)
 	return s.account(bash, r, err)
@@ -225,7 +228,7 @@ func (s *soak) execute(ctx context.Context, bash *shared.Client, req shared.Exec
 
 // account checks what a call came to. It returns nil where the session ended
 // under it: logs go with it.
-func (s *soak) account(bash *shared.Client, r *shared.Result, err error) *shared.Result {
+func (s *soak) account(bash *host.Client, r *shared.Result, err error) *shared.Result {
 	switch {
 	case errors.Is(err, shared.ErrCrashed):
 		s.count("calls crashed")
@@ -254,7 +257,7 @@ func (s *soak) account(bash *shared.Client, r *shared.Result, err error) *shared
 	return r
 }
 
-func (s *soak) plain(bash *shared.Client, dice *rand.Rand) {
+func (s *soak) plain(bash *host.Client, dice *rand.Rand) {
 	n, code := dice.IntN(5000), dice.IntN(2)*dice.IntN(256)
 	r := s.execute(context.Background(), bash, shared.ExecuteRequest{Command: fmt.Sprintf("seq %d; exit %d", n, code), Merge: dice.IntN(2) == 0})
 	if r == nil {
@@ -272,7 +275,7 @@ func (s *soak) plain(bash *shared.Client, dice *rand.Rand) {
 	}
 }
 
-func (s *soak) streams(bash *shared.Client, dice *rand.Rand) {
+func (s *soak) streams(bash *host.Client, dice *rand.Rand) {
 	n, m := dice.IntN(1000), dice.IntN(1000)
 	var live strings.Builder
 	r := s.execute(context.Background(), bash, shared.ExecuteRequest{Command: fmt.Sprintf("seq %d & seq %d >&2; wait", n, m), Stdout: &live})
@@ -283,7 +286,7 @@ func (s *soak) streams(bash *shared.Client, dice *rand.Rand) {
 	assert.Equal(s.t, seq(1, m), r.Stderr.Content)
 }
 
-func (s *soak) timeout(bash *shared.Client, dice *rand.Rand) {
+func (s *soak) timeout(bash *host.Client, dice *rand.Rand) {
 	req := shared.ExecuteRequest{Command: "echo before; trap '' TERM; setsid sleep 1000 & sleep 1000", Mode: shared.ModeTerminate, Timeout: time.Duration(50+dice.IntN(200)) * time.Millisecond}
 	if dice.IntN(2) == 0 {
 		req.Command = "echo before; exec sleep 1000"
@@ -295,7 +298,7 @@ func (s *soak) timeout(bash *shared.Client, dice *rand.Rand) {
 	}
 }
 
-func (s *soak) cancel(bash *shared.Client, dice *rand.Rand) {
+func (s *soak) cancel(bash *host.Client, dice *rand.Rand) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(dice.IntN(100))*time.Millisecond)
 	defer cancel()
 	r := s.execute(ctx, bash, shared.ExecuteRequest{Command: "seq 10; setsid sleep 1000 & sleep 0.05; kill $!; wait; exit 3"})
@@ -311,7 +314,7 @@ func (s *soak) cancel(bash *shared.Client, dice *rand.Rand) {
 }
 
 // follow reads a job by bits: together they are the whole, each byte once.
-func (s *soak) follow(bash *shared.Client, dice *rand.Rand) {
+func (s *soak) follow(bash *host.Client, dice *rand.Rand) {
 	n := 1 + dice.IntN(300)
 	text := fmt.Sprintf("for ((i = 1; i <= %d; i++)); do printf %%s $i; ((i %% 37)) || sleep 0.02; echo; done; exit 4", n)
 	r := s.execute(context.Background(), bash, shared.ExecuteRequest{Command: text, Mode: shared.ModeBackground})
@@ -337,7 +340,7 @@ func (s *soak) follow(bash *shared.Client, dice *rand.Rand) {
 }
 
 // leave leaves a process behind, which ends by itself or is killed.
-func (s *soak) leave(bash *shared.Client, dice *rand.Rand) {
+func (s *soak) leave(bash *host.Client, dice *rand.Rand) {
 	r := s.execute(context.Background(), bash, shared.ExecuteRequest{Command: "(env -i setsid sleep 4 >/dev/null 2>&1 &) ; echo x; exit 6"})
 	if r == nil {
 		return
@@ -359,7 +362,7 @@ func (s *soak) leave(bash *shared.Client, dice *rand.Rand) {
 }
 
 // tree starts a job that is hard to end, and ends it.
-func (s *soak) tree(bash *shared.Client, dice *rand.Rand) {
+func (s *soak) tree(bash *host.Client, dice *rand.Rand) {
 	crowd := newSoakTree(s)
 	defer crowd.close()
 	names := make([]string, 0, len(faultTrees))

@@ -1,3 +1,5 @@
+//go:build unix
+
 package shared_test
 
 import (
@@ -14,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // troubles are the messages in the table of what keeps a plugin from starting.
@@ -34,7 +37,7 @@ const briefly = 100 * time.Millisecond
 
 // trouble is a configuration that keeps a plugin from starting, and makes what
 // it needs for that.
-type trouble func(*testing.T) shared.LaunchConfig
+type trouble func(*testing.T) host.LaunchConfig
 
 // Each row's failure is provoked, and Launch says what stands there.
 func TestTroubleshootingTable(t *testing.T) {
@@ -46,19 +49,19 @@ func TestTroubleshootingTable(t *testing.T) {
 	lost := filepath.Join(dir, "lost")
 	require.NoError(t, os.WriteFile(lost, []byte("#!/no/such/interpreter\n"), 0o700))
 	path := func(path string) trouble {
-		return func(*testing.T) shared.LaunchConfig { return shared.LaunchConfig{Path: path} }
+		return func(*testing.T) host.LaunchConfig { return host.LaunchConfig{Path: path} }
 	}
-	config := func(cfg shared.LaunchConfig) trouble {
-		return func(*testing.T) shared.LaunchConfig { return cfg }
+	config := func(cfg host.LaunchConfig) trouble {
+		return func(*testing.T) host.LaunchConfig { return cfg }
 	}
 	reattach := func(value func(*testing.T) string) trouble {
-		return func(t *testing.T) shared.LaunchConfig {
-			t.Setenv(shared.ReattachName, value(t))
-			return shared.LaunchConfig{Path: pluginPath, StartTimeout: briefly}
+		return func(t *testing.T) host.LaunchConfig {
+			t.Setenv(host.ReattachName, value(t))
+			return host.LaunchConfig{Path: pluginPath, StartTimeout: briefly}
 		}
 	}
-	nowhere := func(cfg shared.LaunchConfig) trouble {
-		return func(t *testing.T) shared.LaunchConfig {
+	nowhere := func(cfg host.LaunchConfig) trouble {
+		return func(t *testing.T) host.LaunchConfig {
 			gone := t.TempDir()
 			t.Chdir(gone)
 			require.NoError(t, os.Remove(gone))
@@ -71,25 +74,25 @@ func TestTroubleshootingTable(t *testing.T) {
 		"cannot look at the plugin: …":                                                  path(plain + "/plugin"),
 		"PATH is a directory":                                                           path(dir),
 		"PATH is not executable":                                                        path(plain),
-		"PATH has another checksum than expected":                                       config(shared.LaunchConfig{Path: pluginPath, SHA256: make([]byte, 32)}),
+		"PATH has another checksum than expected":                                       config(host.LaunchConfig{Path: pluginPath, SHA256: make([]byte, 32)}),
 		"cannot start the plugin PATH: … exec format error":                             path(binary),
 		"cannot start the plugin PATH: fork/exec … no such file or directory":           path(lost),
 		"cannot start the plugin PATH: dial …":                                          path(script(t, "echo '1|1|unix|/tmp/none|netrpc|'; exec sleep 1000")),
 		"cannot start the plugin PATH: …":                                               path(script(t, "echo '9|1|unix|/tmp/none|netrpc|'; exec sleep 1000")),
-		"PATH cannot start, or is not a go-plugin plugin for this contract; it says: …": config(shared.LaunchConfig{Path: pluginPath, Env: []string{"TMPDIR=/no/such/dir"}}),
+		"PATH cannot start, or is not a go-plugin plugin for this contract; it says: …": config(host.LaunchConfig{Path: pluginPath, Env: []string{"TMPDIR=/no/such/dir"}}),
 		"PATH is not a go-plugin plugin for this contract":                              path("/bin/true"),
 		"cannot start the plugin PATH: unsupported plugin protocol …":                   path(script(t, "echo '1|1|unix|/tmp/none|grpc|'; exec sleep 1000")),
 		"PATH speaks another version of the contract than this host (N)":                path(script(t, "echo '1|99|unix|/tmp/none|netrpc|'; exec sleep 1000")),
-		"PATH did not get ready within N":                                               config(shared.LaunchConfig{Path: script(t, "exec sleep 1000"), StartTimeout: briefly}),
+		"PATH did not get ready within N":                                               config(host.LaunchConfig{Path: script(t, "exec sleep 1000"), StartTimeout: briefly}),
 
 		"BASH_PLUGIN_REATTACH is not what bash-plugin -debug prints (…)": reattach(func(*testing.T) string { return "{" }),
 		"BASH_PLUGIN_REATTACH is of a plugin that speaks … with version N of the contract": reattach(func(*testing.T) string {
-			return shared.Reattach{Protocol: "netrpc", Version: 99}.String()
+			return host.Reattach{Protocol: "netrpc", Version: 99}.String()
 		}),
 		"no plugin serves where BASH_PLUGIN_REATTACH says (…)": reattach(func(*testing.T) string {
-			return shared.Reattach{Protocol: "netrpc", Version: 1, Network: "unix", Addr: filepath.Join(dir, "none")}.String()
+			return host.Reattach{Protocol: "netrpc", Version: 1, Network: "unix", Addr: filepath.Join(dir, "none")}.String()
 		}),
-		"the plugin of BASH_PLUGIN_REATTACH was started by hand": func(t *testing.T) shared.LaunchConfig {
+		"the plugin of BASH_PLUGIN_REATTACH was started by hand": func(t *testing.T) host.LaunchConfig {
 			cfg := reattach(heldPlugin)(t)
 			cfg.Confine = &shared.Confine{NoNetwork: true}
 			return cfg
@@ -97,18 +100,18 @@ func TestTroubleshootingTable(t *testing.T) {
 		"the plugin of BASH_PLUGIN_REATTACH (pid N) does not answer within N": reattach(heldPlugin),
 
 		"no plugin is named":                         path(""),
-		"cannot use the working directory: …":        config(shared.LaunchConfig{Path: pluginPath, Dir: plain}),
-		"the checksum has N bytes":                   config(shared.LaunchConfig{Path: pluginPath, SHA256: make([]byte, 64)}),
-		"the limit of a log is N bytes":              config(shared.LaunchConfig{Path: pluginPath, MaxLogBytes: -1}),
-		"the limit of all logs is N bytes":           config(shared.LaunchConfig{Path: pluginPath, MaxSessionLogBytes: -1}),
-		"the limit of all sessions' logs is N bytes": config(shared.LaunchConfig{Path: pluginPath, MaxUserLogBytes: -1}),
-		"the start timeout is N":                     config(shared.LaunchConfig{Path: pluginPath, StartTimeout: -time.Second}),
-		"the environment entry … is not KEY=VALUE":   config(shared.LaunchConfig{Path: pluginPath, Env: []string{"KEY"}}),
-		"environment entry N has a NUL byte":         config(shared.LaunchConfig{Path: pluginPath, Env: []string{"KEY=\x00"}}),
-		"… drops no variable":                        config(shared.LaunchConfig{Path: pluginPath, DropEnv: []string{"[A"}}),
-		"cannot find the plugin: …":                  nowhere(shared.LaunchConfig{Path: "plugin"}),
-		"cannot find the working directory: …":       nowhere(shared.LaunchConfig{Path: pluginPath}),
-		"cannot find the folder for logs: …":         nowhere(shared.LaunchConfig{Path: pluginPath, Dir: dir, LogDir: "logs"}),
+		"cannot use the working directory: …":        config(host.LaunchConfig{Path: pluginPath, Dir: plain}),
+		"the checksum has N bytes":                   config(host.LaunchConfig{Path: pluginPath, SHA256: make([]byte, 64)}),
+		"the limit of a log is N bytes":              config(host.LaunchConfig{Path: pluginPath, MaxLogBytes: -1}),
+		"the limit of all logs is N bytes":           config(host.LaunchConfig{Path: pluginPath, MaxSessionLogBytes: -1}),
+		"the limit of all sessions' logs is N bytes": config(host.LaunchConfig{Path: pluginPath, MaxUserLogBytes: -1}),
+		"the start timeout is N":                     config(host.LaunchConfig{Path: pluginPath, StartTimeout: -time.Second}),
+		"the environment entry … is not KEY=VALUE":   config(host.LaunchConfig{Path: pluginPath, Env: []string{"KEY"}}),
+		"environment entry N has a NUL byte":         config(host.LaunchConfig{Path: pluginPath, Env: []string{"KEY=\x00"}}),
+		"… drops no variable":                        config(host.LaunchConfig{Path: pluginPath, DropEnv: []string{"[A"}}),
+		"cannot find the plugin: …":                  nowhere(host.LaunchConfig{Path: "plugin"}),
+		"cannot find the working directory: …":       nowhere(host.LaunchConfig{Path: pluginPath}),
+		"cannot find the folder for logs: …":         nowhere(host.LaunchConfig{Path: pluginPath, Dir: dir, LogDir: "logs"}),
 	}
 	messages := troubles(t)
 	for _, message := range messages {
@@ -119,7 +122,7 @@ func TestTroubleshootingTable(t *testing.T) {
 	for _, message := range messages {
 		t.Run(message, func(t *testing.T) {
 			cfg := provoke[message](t)
-			bash, err := shared.Launch(t.Context(), cfg)
+			bash, err := host.Launch(t.Context(), cfg)
 			assert.Nil(t, bash)
 			requireErrorIsOneOf(t, err, shared.ErrStart, shared.ErrInvalid)
 			assert.Regexp(t, begins(message, cfg.Path, cfg.Dir), err.Error())
@@ -148,7 +151,7 @@ func begins(message, path, dir string) *regexp.Regexp {
 // debugger.
 func heldPlugin(t *testing.T) string {
 	t.Helper()
-	return shared.Reattach{Protocol: "netrpc", Version: 1, PID: os.Getpid(), Network: "unix", Addr: silentSocket(t)}.String()
+	return host.Reattach{Protocol: "netrpc", Version: 1, PID: os.Getpid(), Network: "unix", Addr: silentSocket(t)}.String()
 }
 
 func silentSocket(t *testing.T) string {
@@ -165,7 +168,7 @@ func silentSocket(t *testing.T) string {
 func TestLaunchOfAPluginThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	path := script(t, "echo '1|1|unix|"+silentSocket(t)+"|netrpc|'; exec sleep 1000")
-	_, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: path, StartTimeout: briefly})
+	_, err := host.Launch(t.Context(), host.LaunchConfig{Path: path, StartTimeout: briefly})
 	requireCode(t, err, shared.ErrStart)
 	assert.Regexp(t, begins("PATH did not get ready within N", path, ""), err.Error())
 }
@@ -175,11 +178,11 @@ func TestTroubleshootingTableIsComplete(t *testing.T) {
 	t.Parallel()
 	format := regexp.MustCompile(`(?:launchError|invalid|Errorf)\((?:[\w.]+, |"\w*", )*["` + "`" + `]([^` + "`" + `\n]+?)["` + "`" + `](?:, |\))`)
 	example := strings.NewReplacer("entry %q", "entry A", `%q drops`, "A drops", "directory %s", "directory /dir", "%d", "1", "within %v", "within 1s", "is %v", "is 1s", "%v", "why", "%w", "why",
-		"%s is not what", shared.ReattachName+" is not what", "%s is of", shared.ReattachName+" is of", "plugin of %s", "plugin of "+shared.ReattachName,
-		"where %s says", "where "+shared.ReattachName+" says", "%s", "/path")
+		"%s is not what", host.ReattachName+" is not what", "%s is of", host.ReattachName+" is of", "plugin of %s", "plugin of "+host.ReattachName,
+		"where %s says", "where "+host.ReattachName+" says", "%s", "/path")
 	messages := troubles(t)
 	count := 0
-	for _, file := range []string{"config.go", "launch.go", "reattach.go", "internal/instance/instance.go"} {
+	for _, file := range []string{"host/launchconfig.go", "host/launch.go", "host/reattach.go", "internal/instance/instance.go"} {
 		for _, text := range format.FindAllStringSubmatch(readFile(t, file), -1) {
 			if text[1] == "%s" { // one of internal/instance
 				continue

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 	"bashplugin/shared/internal/plugintest"
 )
 
@@ -100,7 +101,7 @@ func TestConfinedCommandsLimitNoOtherProcess(t *testing.T) {
 			return before != limitsOf(t, pid)
 		}
 		free := y.launch(t, nil)
-		confined := make(map[string]*shared.Client)
+		confined := make(map[string]*host.Client)
 		for what, confine := range confines() {
 			confined[what] = y.launch(t, confine)
 		}

@@ -7,21 +7,15 @@ import (
 	"net"
 	"net/rpc"
 	"time"
+
+	"bashplugin/shared/internal/half"
 )
 
 // The arguments and replies of the calls. They are unnamed types, because net/rpc
 // refuses named types that are not exported. net/rpc drops the reply of a handler
 // that returns an error; so the reply holds the error.
 
-// openArgs begins a session: a host that started the plugin gives the lifeline, a host on
-// another machine the rest. With Again the session exists and goes on.
-type openArgs = struct {
-	Lifeline uint32
-	Session  string
-	Again    bool
-	Linger   time.Duration
-	Config   SessionConfig
-}
+type openArgs = half.OpenArgs[SessionConfig]
 
 type openReply = struct {
 	Logs   string

@@ -16,6 +16,8 @@ import (
 	"github.com/hashicorp/go-plugin"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared/internal/half"
 )
 
 // scripted is a Bash whose calls do what a test says.
@@ -225,7 +227,7 @@ func TestAnImplementationThatIgnoresTheCancel(t *testing.T) {
 // However long the connection is away, a call waits for it; only its end fails the call.
 func TestACallWaitsWhileTheConnectionIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &client{resumes: true, open: make(map[uint64]bool)}
+		c := &client{HostConfig: half.HostConfig{Resumes: true}, open: make(map[uint64]bool)}
 		done := make(chan error, 1)
 		go func() {
 			_, err := c.Check(t.Context(), CheckRequest{PID: 1})
@@ -233,7 +235,7 @@ func TestACallWaitsWhileTheConnectionIsAway(t *testing.T) {
 		}()
 		time.Sleep(time.Hour)
 		assert.Empty(t, done)
-		c.line.set(line{}, true)
+		c.LoseLine(true)
 		assert.ErrorIs(t, <-done, ErrCrashed)
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // hang bounds every wait.
@@ -30,7 +31,7 @@ func docker(t *testing.T, args ...string) string {
 // container is one instance of the image, and a host of it.
 type container struct {
 	name string
-	host *shared.Client
+	host *host.Client
 }
 
 // begin runs an instance at an address and connects to it.
@@ -45,11 +46,11 @@ func begin(t *testing.T, image, certs, address string) *container {
 		}
 		docker(t, "rm", "-f", c.name)
 	})
-	config, err := shared.LoadTLS(certs+"/host.pem", certs+"/host-key.pem", certs+"/ca.pem")
+	config, err := host.LoadTLS(certs+"/host.pem", certs+"/host-key.pem", certs+"/ca.pem")
 	require.NoError(t, err)
 	config.ServerName = "localhost"
 	require.Eventually(t, func() bool {
-		c.host, err = shared.Connect(t.Context(), shared.ConnectConfig{Address: address + ":7700", TLS: config, Linger: 10 * time.Second})
+		c.host, err = host.Connect(t.Context(), host.ConnectConfig{Address: address + ":7700", TLS: config, Linger: 10 * time.Second})
 		return err == nil
 	}, hang, 50*time.Millisecond, "%v", err)
 	t.Cleanup(func() { c.host.Close() })

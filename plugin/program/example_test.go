@@ -8,23 +8,24 @@ import (
 
 	"bashplugin/plugin/program"
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // A host as one binary. In a program of its own, Example is the function main.
 func Example() {
 	program.Run() // the plugin that Launch starts goes no further
-	if err := host(context.Background(), "echo hello"); err != nil {
+	if err := run(context.Background(), "echo hello"); err != nil {
 		log.Fatal(err)
 	}
 	// Output: hello
 }
 
-func host(ctx context.Context, command string) error {
+func run(ctx context.Context, command string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	bash, err := shared.Launch(ctx, shared.LaunchConfig{Path: self})
+	bash, err := host.Launch(ctx, host.LaunchConfig{Path: self})
 	if err != nil {
 		return err
 	}

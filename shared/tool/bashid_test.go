@@ -1,3 +1,5 @@
+//go:build unix
+
 package tool_test
 
 import (
@@ -13,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 	"bashplugin/shared/internal/plugintest"
 	"bashplugin/shared/tool"
 )
@@ -189,7 +192,7 @@ func TestCase16_EmptyCommand(t *testing.T) {
 
 func TestCase17_AutoKillBackgroundProcessesOnCleanup(t *testing.T) {
 	t.Parallel()
-	bash, err := shared.Launch(t.Context(), shared.LaunchConfig{Path: pluginPath, LogDir: t.TempDir()})
+	bash, err := host.Launch(t.Context(), host.LaunchConfig{Path: pluginPath, LogDir: t.TempDir()})
 	require.NoError(t, err)
 	defer bash.Close()
 	a := newAgentOver(t, tool.BashID, bash)

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
-	"syscall"
 	"time"
 
 	"bashplugin/shared"
@@ -43,24 +41,6 @@ func (e *endings) follow(job *shared.Result, timeout string) {
 			appendTo(job.Stdout.Path, "\n\n[background process "+text+"]\n")
 		}
 	})
-}
-
-// appendTo appends to a log. A log that was removed needs no ending. What else a command
-// may have put in its place, a link or a FIFO, is left alone.
-func appendTo(path, text string) {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return
-	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if ok && stat.Nlink == 1 {
-		_, _ = file.WriteString(text)
-	}
 }
 
 // await waits for the job's end and returns how it ended. The text is meaningless

@@ -1,3 +1,5 @@
+//go:build unix
+
 package tool_test
 
 import (
@@ -5,13 +7,13 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"bashplugin/shared"
+	"bashplugin/shared/host"
 	"bashplugin/shared/tool"
 )
 
 func Example() {
 	ctx := context.Background()
-	bash, err := shared.Launch(ctx, shared.LaunchConfig{Path: pluginPath})
+	bash, err := host.Launch(ctx, host.LaunchConfig{Path: pluginPath})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,3 +1,5 @@
+//go:build unix
+
 package tool_test
 
 import (
@@ -17,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 	"bashplugin/shared/internal/plugintest"
 	"bashplugin/shared/tool"
 )
@@ -25,7 +28,7 @@ import (
 // that the tests share.
 var (
 	pluginPath string
-	plugin     *shared.Client
+	plugin     *host.Client
 )
 
 func TestMain(m *testing.M) {
@@ -39,7 +42,7 @@ func TestMain(m *testing.M) {
 	os.Exit(plugintest.Main(func(dir string) int {
 		pluginPath = filepath.Join(dir, "bash-plugin")
 		var err error
-		plugin, err = shared.Launch(context.Background(), shared.LaunchConfig{Path: pluginPath, LogDir: filepath.Join(dir, "logs")})
+		plugin, err = host.Launch(context.Background(), host.LaunchConfig{Path: pluginPath, LogDir: filepath.Join(dir, "logs")})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1

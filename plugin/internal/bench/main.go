@@ -17,6 +17,7 @@ import (
 
 	"bashplugin/plugin/internal/bench/input"
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // row is one claim.
@@ -77,7 +78,7 @@ type bench struct {
 	ctx    context.Context
 	path   string // of the plugin
 	dir    string // scratch
-	client *shared.Client
+	client *host.Client
 	scale  float64 // of the work; 1 is the full size
 }
 
@@ -142,10 +143,10 @@ func (b *bench) table(only string) error {
 const manyBytes = 16 << 30
 
 // launch loads a plugin whose logs are removed at its end.
-func (b *bench) launch() (*shared.Client, error) { return b.launchWith(manyBytes) }
+func (b *bench) launch() (*host.Client, error) { return b.launchWith(manyBytes) }
 
-func (b *bench) launchWith(maxLogBytes int64) (*shared.Client, error) {
-	return shared.Launch(b.ctx, shared.LaunchConfig{Path: b.path, Dir: b.dir, LogDir: filepath.Join(b.dir, "logs"), LogRetention: -1,
+func (b *bench) launchWith(maxLogBytes int64) (*host.Client, error) {
+	return host.Launch(b.ctx, host.LaunchConfig{Path: b.path, Dir: b.dir, LogDir: filepath.Join(b.dir, "logs"), LogRetention: -1,
 		MaxLogBytes: maxLogBytes, MaxSessionLogBytes: 64 << 30, MaxUserLogBytes: 64 << 30})
 }
 

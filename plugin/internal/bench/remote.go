@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // remote is a plugin that serves over TCP.
@@ -63,13 +64,13 @@ func (r *remote) end() {
 	_ = r.cmd.Wait()
 }
 
-func (r *remote) connect(address string) (*shared.Client, error) {
-	config, err := shared.LoadTLS(r.certs+"/host.pem", r.certs+"/host-key.pem", r.certs+"/ca.pem")
+func (r *remote) connect(address string) (*host.Client, error) {
+	config, err := host.LoadTLS(r.certs+"/host.pem", r.certs+"/host-key.pem", r.certs+"/ca.pem")
 	if err != nil {
 		return nil, err
 	}
 	config.ServerName = "plugin.test"
-	return shared.Connect(r.b.ctx, shared.ConnectConfig{Address: address, TLS: config, Linger: time.Hour})
+	return host.Connect(r.b.ctx, host.ConnectConfig{Address: address, TLS: config, Linger: time.Hour})
 }
 
 // remoteCall compares a Check, and Execute("true"), over TCP with those over a unix socket.
@@ -84,13 +85,13 @@ func remoteCall(b *bench) (string, bool, error) {
 		return "", false, err
 	}
 	defer c.Close()
-	check := func(c *shared.Client) func() error {
+	check := func(c *host.Client) func() error {
 		return func() error {
 			_, err := c.Check(b.ctx, shared.CheckRequest{PID: shared.AllJobs})
 			return err
 		}
 	}
-	run := func(c *shared.Client) func() error {
+	run := func(c *host.Client) func() error {
 		return func() error {
 			_, err := c.Execute(b.ctx, shared.ExecuteRequest{Command: "true"})
 			return err
@@ -169,7 +170,7 @@ func remoteThroughput(b *bench) (string, bool, error) {
 		return "", false, err
 	}
 	defer c.Close()
-	cat := func(c *shared.Client) func() error {
+	cat := func(c *host.Client) func() error {
 		return func() error {
 			result, err := c.Execute(b.ctx, shared.ExecuteRequest{Command: "cat text", Timeout: time.Hour})
 			if err == nil {

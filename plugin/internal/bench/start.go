@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-plugin"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // emptyPlugin builds the plugin that does nothing.
@@ -51,7 +52,7 @@ func launchLatency(b *bench) (string, bool, error) {
 		return "", false, err
 	}
 	sum := sha256.Sum256(binary)
-	var clients []*shared.Client
+	var clients []*host.Client
 	var plugins []*plugin.Client
 	defer func() {
 		for _, c := range clients {
@@ -62,7 +63,7 @@ func launchLatency(b *bench) (string, bool, error) {
 		}
 	}()
 	launch := func() error {
-		c, err := shared.Launch(b.ctx, shared.LaunchConfig{Path: b.path, SHA256: sum[:], LogDir: filepath.Join(b.dir, "logs")})
+		c, err := host.Launch(b.ctx, host.LaunchConfig{Path: b.path, SHA256: sum[:], LogDir: filepath.Join(b.dir, "logs")})
 		if err != nil {
 			return err
 		}
@@ -91,7 +92,7 @@ func launchLatency(b *bench) (string, bool, error) {
 // crowdedSession measures a session of one command beside many processes of others.
 func crowdedSession(b *bench) (string, bool, error) {
 	session := func() error {
-		c, err := shared.Launch(b.ctx, shared.LaunchConfig{Path: b.path, LogDir: filepath.Join(b.dir, "logs")})
+		c, err := host.Launch(b.ctx, host.LaunchConfig{Path: b.path, LogDir: filepath.Join(b.dir, "logs")})
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/go-plugin"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // newService prepares this process to serve by itself, with its log on stderr.
@@ -62,13 +63,13 @@ func serveDebug(f *flags) error {
 // announce prints the line for the shell in which the host is started.
 func announce(at *plugin.ReattachConfig) error {
 	fmt.Fprintln(os.Stderr, "bash-plugin serves until Ctrl-C. In the shell of a host:")
-	value := shared.Reattach{
+	value := host.Reattach{
 		Protocol: at.Protocol,
 		Version:  at.ProtocolVersion,
 		PID:      at.Pid,
 		Network:  at.Addr.Network(),
 		Addr:     at.Addr.String(),
 	}.String()
-	_, err := fmt.Printf("export %s='%s'\n", shared.ReattachName, strings.ReplaceAll(value, "'", `'\''`))
+	_, err := fmt.Printf("export %s='%s'\n", host.ReattachName, strings.ReplaceAll(value, "'", `'\''`))
 	return err
 }

@@ -43,7 +43,7 @@ const about = `bash-plugin runs shell commands for a host program: the bash tool
 It is a plugin (hashicorp/go-plugin over net/rpc) and does nothing by itself.
 Load it from Go:
 
-    client, err := shared.Launch(ctx, shared.LaunchConfig{Path: "bin/bash-plugin"})
+    client, err := host.Launch(ctx, host.LaunchConfig{Path: "bin/bash-plugin"})
 
 or try it with the host beside it:
 

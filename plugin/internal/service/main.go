@@ -47,7 +47,7 @@ func Main() {
 		fmt.Fprint(os.Stderr, usage())
 		os.Exit(1)
 	default:
-		exit(serve(flags))
+		exit(serveHost(flags))
 	}
 }
 

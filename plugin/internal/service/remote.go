@@ -17,6 +17,8 @@ import (
 	"bashplugin/plugin/internal/process"
 	"bashplugin/plugin/internal/rmtree"
 	"bashplugin/shared"
+	"bashplugin/shared/host"
+	"bashplugin/shared/serve"
 )
 
 // serveRemote serves hosts on other machines until a signal ends it. The sessions share
@@ -26,7 +28,7 @@ func serveRemote(f *flags) error {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	var certs atomic.Pointer[tls.Config]
 	reload := func() error {
-		config, err := shared.LoadTLS(f.cert, f.key, f.clientCA)
+		config, err := host.LoadTLS(f.cert, f.key, f.clientCA)
 		if err == nil {
 			certs.Store(config)
 		}
@@ -42,7 +44,7 @@ func serveRemote(f *flags) error {
 	defer rmtree.Path(s.folder) //nolint:errcheck // the guardian does it too
 	cfg.Table, cfg.Turns = process.NewTable(cfg.Guardian), job.NewTurns(runtime.GOMAXPROCS(0))
 	defer cfg.Table.Close()
-	remote := &shared.Remote{TLS: certs.Load, MaxLinger: f.maxLinger, Logger: s.log, Open: func(session shared.SessionConfig) (shared.Bash, error) {
+	remote := &serve.Remote{TLS: certs.Load, MaxLinger: f.maxLinger, Logger: s.log, Open: func(session shared.SessionConfig) (shared.Bash, error) {
 		cfg := cfg
 		cfg.Dir = cmp.Or(session.Dir, cfg.Dir)
 		cfg.DropEnv = slices.Concat(cfg.DropEnv, session.DropEnv)
@@ -51,7 +53,7 @@ func serveRemote(f *flags) error {
 		return executor.New(cfg)
 	}}
 	failed := make(chan error, 2)
-	serve := func(what, address string, serve func(net.Listener) error) {
+	listen := func(what, address string, serve func(net.Listener) error) {
 		listener, err := net.Listen("tcp", address)
 		if err == nil {
 			s.log.Info("serves "+what, "address", listener.Addr().String())
@@ -62,9 +64,9 @@ func serveRemote(f *flags) error {
 	if f.health != "" {
 		mux := http.NewServeMux()
 		mux.Handle("GET /healthz", remote)
-		go serve("its health", f.health, func(l net.Listener) error { return http.Serve(l, mux) })
+		go listen("its health", f.health, func(l net.Listener) error { return http.Serve(l, mux) })
 	}
-	go serve("hosts", f.listen, remote.Serve)
+	go listen("hosts", f.listen, remote.Serve)
 	for {
 		select {
 		case err := <-failed:

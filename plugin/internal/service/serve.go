@@ -20,6 +20,7 @@ import (
 	"bashplugin/plugin/internal/process"
 	"bashplugin/plugin/internal/rmtree"
 	"bashplugin/shared"
+	"bashplugin/shared/serve"
 )
 
 // endTimeout bounds how long this process takes to end the session. The guardian
@@ -34,8 +35,8 @@ type service struct {
 	hostGone chan struct{} // closed when a host that was connected is gone
 }
 
-// serve serves the host until the host asks the plugin to quit, or is gone.
-func serve(f *flags) error {
+// serveHost serves the host until the host asks the plugin to quit, or is gone.
+func serveHost(f *flags) error {
 	surviveBrokenPipes()
 	closeInherited()
 	host := os.Getppid()
@@ -50,7 +51,7 @@ func serve(f *flags) error {
 	}
 	go s.watchHost()
 	go s.watchSignals()
-	err := shared.Serve(&shared.Plugin{
+	err := serve.Serve(&shared.Plugin{
 		Impl:         s.executor,
 		Disconnected: sync.OnceFunc(func() { close(s.hostGone) }),
 		Logs:         f.logs.Pattern(),
@@ -60,7 +61,7 @@ func serve(f *flags) error {
 }
 
 // hostLeft reports whether this process's stdout has lost its reader: then the host
-// has died. If it has not, the parent that serve looked up just before is the host.
+// has died. If it has not, the parent that serveHost looked up just before is the host.
 func hostLeft() bool {
 	stdout := []unix.PollFd{{Fd: int32(os.Stdout.Fd())}}
 	n, err := unix.Poll(stdout, 0)

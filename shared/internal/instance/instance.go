@@ -11,7 +11,6 @@ import (
 	"io"
 	"net"
 	"os/exec"
-	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -51,8 +50,7 @@ func Start(ctx context.Context, cfg Config) (*Instance, error) {
 	life, kill := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(life, cfg.Path, cfg.Args...)
 	cmd.Env = cfg.Env
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal's Ctrl-C is for the host
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	ownGroup(cmd)
 	config := &plugin.ClientConfig{
 		HandshakeConfig:  cfg.Handshake,
 		Plugins:          cfg.Plugins,

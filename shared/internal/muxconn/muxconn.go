@@ -42,6 +42,16 @@ func New(conn net.Conn) *Conn { return &Conn{Conn: conn, ended: make(chan struct
 // Ended is closed when the connection has ended, whichever side ended it.
 func (c *Conn) Ended() <-chan struct{} { return c.ended }
 
+// HasEnded reports whether the connection has ended.
+func (c *Conn) HasEnded() bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // Close ends the connection. Bytes that are still to be written are lost.
 func (c *Conn) Close() error {
 	c.end.Do(func() { close(c.ended) })

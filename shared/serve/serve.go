@@ -1,4 +1,4 @@
-package shared
+package serve
 
 import (
 	"cmp"
@@ -13,8 +13,8 @@ import (
 	"path/filepath"
 
 	"github.com/hashicorp/go-plugin"
-	"golang.org/x/sys/unix"
 
+	"bashplugin/shared"
 	"bashplugin/shared/internal/muxconn"
 )
 
@@ -26,8 +26,8 @@ import (
 // has stopped for a while. And it does not redirect the process's stdout and
 // stderr, except that if p has a Log, stderr becomes the null device once the host
 // knows the address, because commands could write to it through /proc.
-func Serve(p *Plugin) error {
-	if os.Getenv(Handshake.MagicCookieKey) != Handshake.MagicCookieValue {
+func Serve(p *shared.Plugin) error {
+	if os.Getenv(shared.Handshake.MagicCookieKey) != shared.Handshake.MagicCookieValue {
 		return errors.New("this is a plugin: a host has to start it, with hashicorp/go-plugin")
 	}
 	dir := cmp.Or(os.Getenv(plugin.EnvUnixSocketDir), os.TempDir())
@@ -41,7 +41,7 @@ func Serve(p *Plugin) error {
 		return err
 	}
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // a terminal's Ctrl-C is for the host
-	_, err = fmt.Printf("%d|%d|unix|%s|%s|%s\n", plugin.CoreProtocolVersion, Handshake.ProtocolVersion, listener.Addr(), plugin.ProtocolNetRPC, cert)
+	_, err = fmt.Printf("%d|%d|unix|%s|%s|%s\n", plugin.CoreProtocolVersion, shared.Handshake.ProtocolVersion, listener.Addr(), plugin.ProtocolNetRPC, cert)
 	if err != nil {
 		return fmt.Errorf("the host is gone: %w", err)
 	}
@@ -52,7 +52,7 @@ func Serve(p *Plugin) error {
 	}
 	quit := make(chan struct{})
 	server := &plugin.RPCServer{
-		Plugins: plugin.PluginSet{PluginName: p},
+		Plugins: plugin.PluginSet{shared.PluginName: p},
 		Stdout:  io.MultiReader(), // always empty
 		Stderr:  cmp.Or(p.Log, io.MultiReader()),
 		DoneCh:  quit,
@@ -65,17 +65,6 @@ func Serve(p *Plugin) error {
 	case err := <-failed:
 		return err
 	}
-}
-
-// dropStderr gives up the pipe to the host's reader of stderr: a command could
-// open it through /proc and write there.
-func dropStderr() error {
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer null.Close()
-	return unix.Dup2(int(null.Fd()), int(os.Stderr.Fd()))
 }
 
 // accept serves each connection until the listener fails.

@@ -1,4 +1,4 @@
-package shared_test
+package host_test
 
 import (
 	"bufio"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // The whole of a small agent's host: it takes commands as a model would give them and
@@ -33,7 +34,7 @@ func Example_minimal() {
 
 func agent(commands io.Reader) error {
 	ctx := context.Background()
-	bash, err := shared.Launch(ctx, shared.LaunchConfig{Path: pluginPath})
+	bash, err := host.Launch(ctx, host.LaunchConfig{Path: pluginPath})
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package shared_test
+package host_test
 
 import (
 	"cmp"
@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
 // A minimal host: it loads the plugin, runs one command and shows what happened.
 // pluginPath is the path of the bash-plugin binary.
 func Example() {
-	code := host(pluginPath, "echo hello; echo oops >&2; exit 3", os.Stdout)
+	code := run(pluginPath, "echo hello; echo oops >&2; exit 3", os.Stdout)
 	fmt.Println("exit code", code)
 	// Output:
 	// hello
@@ -25,12 +26,12 @@ func Example() {
 	// exit code 3
 }
 
-// host runs a command and returns its exit code. Ctrl-C kills the command with
+// run runs a command and returns its exit code. Ctrl-C kills the command with
 // every process that it has started.
-func host(path, command string, out io.Writer) int {
+func run(path, command string, out io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	bash, err := shared.Launch(ctx, shared.LaunchConfig{Path: path})
+	bash, err := host.Launch(ctx, host.LaunchConfig{Path: path})
 	if err != nil {
 		fmt.Fprintln(out, err) // says what to do
 		return 1

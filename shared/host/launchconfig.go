@@ -1,4 +1,4 @@
-package shared
+package host
 
 import (
 	"cmp"
@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"bashplugin/shared"
 )
 
 // DefaultStartTimeout bounds the start of the plugin.
@@ -26,9 +28,9 @@ type LaunchConfig struct {
 	Env     []string // KEY=VALUE, over the host's environment
 	DropEnv []string // names or path.Match patterns ("*_API_KEY") that neither the plugin nor its commands get
 
-	Confine *Confine // what every command may touch, and the most that a request may; nil: everything. Relative paths begin at Dir
+	Confine *shared.Confine // what every command may touch, and the most that a request may; nil: everything. Relative paths begin at Dir
 
-	Resources Resources // what each command may use, and the most that a request may allow
+	Resources shared.Resources // what each command may use, and the most that a request may allow
 
 	LogDir             string        // where output logs go; "": a private folder of the user below os.TempDir
 	MaxLogBytes        int64         // of one stream's log; 0: 256 MiB
@@ -113,8 +115,9 @@ func checkEnv(env, dropEnv []string) error {
 	return nil
 }
 
+// invalid says which field of a configuration is wrong, and why.
 func invalid(field, format string, args ...any) error {
-	return &Error{Code: CodeInvalid, Message: fmt.Sprintf(format, args...), Field: field}
+	return &shared.Error{Code: shared.CodeInvalid, Message: fmt.Sprintf(format, args...), Field: field}
 }
 
 // args are the plugin's flags.

@@ -1,4 +1,4 @@
-package shared
+package host
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/hashicorp/go-plugin"
 
+	"bashplugin/shared"
+	"bashplugin/shared/internal/half"
 	"bashplugin/shared/internal/instance"
 )
 
@@ -19,7 +21,12 @@ import (
 // only this user may enter. An error says what is wrong with the plugin and what to
 // do; it is ctx.Err(), or matches ErrStart, or ErrInvalid if the configuration is
 // wrong. ctx bounds the start, not the Client's life.
+//
+// A plugin runs on Linux and macOS. On other systems Launch fails, and Connect works.
 func Launch(ctx context.Context, cfg LaunchConfig) (*Client, error) {
+	if err := checkSystem(); err != nil {
+		return nil, err
+	}
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
@@ -66,8 +73,8 @@ func (cfg *LaunchConfig) start(ctx context.Context, stderr, log *instance.Log) (
 		SHA256:    cfg.SHA256,
 		Args:      cfg.args(),
 		Env:       cfg.env(),
-		Handshake: Handshake,
-		Plugins:   Plugins,
+		Handshake: shared.Handshake,
+		Plugins:   shared.Plugins,
 		Stderr:    stderr,
 	})
 	if err != nil {
@@ -80,7 +87,7 @@ func (cfg *LaunchConfig) start(ctx context.Context, stderr, log *instance.Log) (
 		return nil, fmt.Errorf("cannot start the plugin %s: %w", cfg.Path, err)
 	}
 	l.instance, l.pid = process, process.PID
-	l.bash.stopped = func() bool { return instance.IsStopped(l.pid) }
+	l.bash.Configure(half.HostConfig{Stopped: func() bool { return instance.IsStopped(l.pid) }})
 	return l, nil
 }
 
@@ -109,7 +116,7 @@ func (cfg *LaunchConfig) explain(err error, says string) error {
 	case errors.Is(err, plugin.ErrChecksumsDoNotMatch):
 		return launchError("SHA256", err, "%s has another checksum than expected: the file was changed or is another version; it was not started", cfg.Path)
 	case strings.Contains(text, "incompatible API version"):
-		return launchError("Path", err, "%s speaks another version of the contract than this host (%d): build both from one version", cfg.Path, Handshake.ProtocolVersion)
+		return launchError("Path", err, "%s speaks another version of the contract than this host (%d): build both from one version", cfg.Path, shared.Handshake.ProtocolVersion)
 	case says != "":
 		return launchError("Path", err, "%s cannot start, or is not a go-plugin plugin for this contract; it says: %s", cfg.Path, says)
 	case strings.Contains(text, "Unrecognized remote plugin message"), strings.Contains(text, "parsing core protocol"), strings.Contains(text, "exited before"):
@@ -120,5 +127,6 @@ func (cfg *LaunchConfig) explain(err error, says string) error {
 
 // launchError says why a plugin cannot be reached. field is a field of LaunchConfig.
 func launchError(field string, cause error, format string, args ...any) error {
-	return &Error{Code: CodeStart, Message: fmt.Sprintf(format, args...), Field: field, cause: cause}
+	e := &shared.Error{Code: shared.CodeStart, Message: fmt.Sprintf(format, args...), Field: field}
+	return e.WithCause(cause)
 }

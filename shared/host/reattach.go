@@ -1,4 +1,4 @@
-package shared
+package host
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 
 	"github.com/hashicorp/go-plugin"
 
+	"bashplugin/shared"
+	"bashplugin/shared/internal/half"
 	"bashplugin/shared/internal/instance"
 )
 
@@ -38,16 +40,16 @@ func parseReattach(value string) (*Reattach, error) {
 	if err := json.Unmarshal([]byte(value), r); err != nil {
 		return nil, launchError("", err, "%s is not what bash-plugin -debug prints (%v): copy the whole line, or unset it", ReattachName, err)
 	}
-	if r.Protocol != plugin.ProtocolNetRPC || r.Version != int(Handshake.ProtocolVersion) {
+	if r.Protocol != plugin.ProtocolNetRPC || r.Version != int(shared.Handshake.ProtocolVersion) {
 		return nil, launchError("", nil, "%s is of a plugin that speaks %s with version %d of the contract, this host %s with version %d: build both from one version",
-			ReattachName, r.Protocol, r.Version, plugin.ProtocolNetRPC, Handshake.ProtocolVersion)
+			ReattachName, r.Protocol, r.Version, plugin.ProtocolNetRPC, shared.Handshake.ProtocolVersion)
 	}
 	return r, nil
 }
 
 // attach connects to the plugin, unless ctx ends first.
 func (cfg *LaunchConfig) attach(ctx context.Context, r *Reattach) (*link, error) {
-	if cfg.Confine.Confines() || cfg.Resources != (Resources{}) {
+	if cfg.Confine.Confines() || cfg.Resources != (shared.Resources{}) {
 		return nil, launchError("Confine", nil, "the plugin of %s was started by hand: confine and limit its commands by its flags -confine and -resources, and leave Confine and Resources out", ReattachName)
 	}
 	attempt, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
@@ -62,8 +64,13 @@ func (cfg *LaunchConfig) attach(ctx context.Context, r *Reattach) (*link, error)
 	default:
 		return nil, launchError("", err, "no plugin serves where %s says (%v): start bash-plugin -debug again and use the line that it prints, or unset the variable", ReattachName, err)
 	}
-	l.pid, l.bash.held, l.bash.dir = r.PID, true, cfg.Dir
-	l.bash.stopped = func() bool { return instance.IsStopped(r.PID) }
+	l.pid = r.PID
+	l.held = true
+	l.bash.Configure(half.HostConfig{
+		Held:    true,
+		Dir:     cfg.Dir,
+		Stopped: func() bool { return instance.IsStopped(r.PID) },
+	})
 	cfg.Logger.Info("connected to a plugin that runs already", "pid", r.PID)
 	return l, nil
 }

@@ -1,4 +1,4 @@
-package shared
+package host
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/go-plugin"
 
+	"bashplugin/shared"
 	"bashplugin/shared/internal/instance"
 	"bashplugin/shared/internal/muxconn"
 )
@@ -18,10 +19,15 @@ import (
 // link is a connection to a plugin, and the plugin's process if that is ours to end.
 // Each way to reach a plugin, launch, attach and Connect, makes a link.
 type link struct {
-	bash     *client
-	pid      int // of the plugin; of one on another machine a negative number
-	ended    <-chan struct{}
-	hangUp   func()
+	bash   session
+	held   bool // the plugin was started by hand, and may be under a debugger
+	pid    int  // of the plugin; of one on another machine a negative number
+	hangUp func()
+
+	// isGone reports whether no call can be made any more: the connection has ended,
+	// with the plugin's process or for another reason, and none takes its place.
+	isGone func() bool
+
 	protocol *plugin.RPCClient  // nil: of a plugin on another machine
 	instance *instance.Instance // nil: the plugin's process is not ours to end
 }
@@ -38,11 +44,11 @@ func dial(ctx context.Context, network, address string, config *tls.Config, log 
 		socket = tls.Client(socket, config)
 	}
 	conn := muxconn.New(socket)
-	l := &link{ended: conn.Ended(), hangUp: func() { _ = conn.Close() }}
+	l := &link{isGone: conn.HasEnded, hangUp: func() { _ = conn.Close() }}
 	err = during(ctx, conn, func() error {
-		bash, err := l.dispense(conn, Plugins, log)
+		bash, err := l.dispense(conn, shared.Plugins, log)
 		if err == nil {
-			l.bash = bash.(*client)
+			l.bash = bash.(session)
 		}
 		return err
 	})
@@ -70,12 +76,8 @@ func (l *link) dispense(conn *muxconn.Conn, plugins plugin.PluginSet, log io.Wri
 	if err := l.protocol.SyncStreams(io.Discard, log); err != nil {
 		return nil, err
 	}
-	return l.protocol.Dispense(PluginName)
+	return l.protocol.Dispense(shared.PluginName)
 }
-
-// isGone reports whether no call can be made any more: the connection has ended,
-// with the plugin's process or for another reason, and none takes its place.
-func (l *link) isGone() bool { return isClosed(l.ended) }
 
 // kill ends a plugin that is gone or does not answer. It does not wait.
 func (l *link) kill() {
@@ -89,17 +91,17 @@ func (l *link) kill() {
 func (l *link) lost(err error) error {
 	text := err.Error()
 	switch {
-	case l.bash.held:
+	case l.held:
 		return err
 	case l.instance == nil:
 		text += "; the plugin ends the session's commands by itself (that of a call under way may have run), and the next call begins another session"
 	default:
 		text += "; its commands are ended (that of a call under way may have run), and the next call starts a fresh plugin"
 	}
-	if l.bash.logs != "" {
-		text += "; what was logged is in " + l.bash.logs
+	if logs := l.bash.Logs(); logs != "" {
+		text += "; what was logged is in " + logs
 	}
-	return &Error{Code: CodeCrashed, Message: text}
+	return &shared.Error{Code: shared.CodeCrashed, Message: text}
 }
 
 // Bounds of Close.
@@ -123,12 +125,12 @@ func (l *link) end() error {
 		l.hangUp()
 	} else {
 		if l.protocol == nil && !l.isGone() {
-			err = &Error{Code: CodeCrashed, Message: "there is no connection to the plugin now: it ends the session's commands after Linger"}
+			err = &shared.Error{Code: shared.CodeCrashed, Message: "there is no connection to the plugin now: it ends the session's commands after Linger"}
 		}
 		l.kill()
 	}
 	if l.instance != nil && !l.instance.AwaitEnd(endPatience-time.Since(begin)) {
-		return &Error{Code: CodeInternal, Message: fmt.Sprintf("the plugin (pid %d) or one of its commands could not be ended in time", l.pid)}
+		return &shared.Error{Code: shared.CodeInternal, Message: fmt.Sprintf("the plugin (pid %d) or one of its commands could not be ended in time", l.pid)}
 	}
 	return err
 }
@@ -136,27 +138,18 @@ func (l *link) end() error {
 // endCommands makes the plugin end its commands, unless it was started by hand. It
 // returns whether the plugin answered, and the error that it answered with.
 func (l *link) endCommands() (answered bool, err error) {
-	if l.bash.held || l.isGone() {
+	if l.held || l.isGone() {
 		return false, nil
 	}
 	done := make(chan error, 1)
-	go func() { done <- l.bash.close(context.Background()) }()
+	go func() { done <- l.bash.EndCommands(context.Background()) }()
 	select {
 	case err = <-done:
 	case <-time.After(closePatience):
 		return false, nil
 	}
-	if errors.Is(err, ErrCrashed) {
+	if errors.Is(err, shared.ErrCrashed) {
 		return false, nil
 	}
 	return true, err
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }

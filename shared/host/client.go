@@ -1,9 +1,12 @@
-package shared
+package host
 
 import (
 	"context"
 	"errors"
 	"time"
+
+	"bashplugin/shared"
+	"bashplugin/shared/internal/half"
 )
 
 // Client is a Bash that runs in a plugin process of its own, or in a session of a plugin
@@ -22,7 +25,7 @@ type Client struct {
 	left error         // what could not be ended of earlier plugins
 }
 
-var _ Bash = (*Client)(nil)
+var _ shared.Bash = (*Client)(nil)
 
 // open makes a Client and its first link.
 func open(ctx context.Context, reach func(context.Context) (*link, error)) (*Client, error) {
@@ -67,11 +70,11 @@ func (c *Client) link(ctx context.Context) (*link, error) {
 }
 
 // patientLink is link for a context that may have ended: link still gets
-// cancelPatience, so that the plugin can answer the cancelled call.
+// half.CancelPatience, so that the plugin can answer the cancelled call.
 func (c *Client) patientLink(ctx context.Context) (*link, error) {
 	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(cancelPatience, cancel) })()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(half.CancelPatience, cancel) })()
 	l, err := c.link(patient)
 	if patient.Err() != nil {
 		return nil, ctx.Err()
@@ -85,12 +88,12 @@ func (c *Client) endTurn() { <-c.turn }
 func (c *Client) isShut() bool { return c.life.Err() != nil }
 
 func errClientClosed() error {
-	return &Error{Code: CodeClosed, Message: "the client is closed: launch another one"}
+	return &shared.Error{Code: shared.CodeClosed, Message: "the client is closed: launch another one"}
 }
 
 // do makes a call about the job pid (0: none yet). It starts a plugin if there is
 // none.
-func (c *Client) do(ctx context.Context, pid int, call func(Bash) (*Result, error)) (*Result, error) {
+func (c *Client) do(ctx context.Context, pid int, call func(shared.Bash) (*shared.Result, error)) (*shared.Result, error) {
 	l, err := c.patientLink(ctx)
 	if err != nil {
 		return nil, err
@@ -100,13 +103,13 @@ func (c *Client) do(ctx context.Context, pid int, call func(Bash) (*Result, erro
 	case err == nil:
 		c.jobs.note(l.pid, r)
 		return r, nil
-	case errors.Is(err, ErrCrashed), errors.Is(err, ErrClosed):
+	case errors.Is(err, shared.ErrCrashed), errors.Is(err, shared.ErrClosed):
 		if c.isShut() {
 			return nil, errClientClosed()
 		}
 		l.kill()
-		if errors.Is(err, ErrClosed) {
-			err = crashed(errors.New("it is being ended, and not by this Client"))
+		if errors.Is(err, shared.ErrClosed) {
+			err = errors.New("the plugin is gone: it is being ended, and not by this Client")
 		}
 		return nil, l.lost(err)
 	}
@@ -114,18 +117,18 @@ func (c *Client) do(ctx context.Context, pid int, call func(Bash) (*Result, erro
 }
 
 // Execute implements Bash.
-func (c *Client) Execute(ctx context.Context, req ExecuteRequest) (*Result, error) {
-	return c.do(ctx, 0, func(b Bash) (*Result, error) { return b.Execute(ctx, req) })
+func (c *Client) Execute(ctx context.Context, req shared.ExecuteRequest) (*shared.Result, error) {
+	return c.do(ctx, 0, func(b shared.Bash) (*shared.Result, error) { return b.Execute(ctx, req) })
 }
 
 // Check implements Bash.
-func (c *Client) Check(ctx context.Context, req CheckRequest) (*Result, error) {
-	return c.do(ctx, req.PID, func(b Bash) (*Result, error) { return b.Check(ctx, req) })
+func (c *Client) Check(ctx context.Context, req shared.CheckRequest) (*shared.Result, error) {
+	return c.do(ctx, req.PID, func(b shared.Bash) (*shared.Result, error) { return b.Check(ctx, req) })
 }
 
 // Kill implements Bash.
-func (c *Client) Kill(ctx context.Context, req KillRequest) (*Result, error) {
-	r, err := c.do(ctx, req.PID, func(b Bash) (*Result, error) { return b.Kill(ctx, req) })
+func (c *Client) Kill(ctx context.Context, req shared.KillRequest) (*shared.Result, error) {
+	r, err := c.do(ctx, req.PID, func(b shared.Bash) (*shared.Result, error) { return b.Kill(ctx, req) })
 	if err == nil {
 		c.jobs.forget(r.PID)
 		for _, job := range r.Jobs {

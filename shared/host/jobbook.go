@@ -1,4 +1,4 @@
-package shared
+package host
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"bashplugin/shared"
 )
 
 // jobBook remembers the latest jobs of a Client's plugins, to explain calls about a
@@ -23,8 +25,8 @@ type bookedJob struct {
 const maxBookedJobs = 1024
 
 // note records a Result's job. plugin is the pid of the plugin that runs it.
-func (b *jobBook) note(plugin int, r *Result) {
-	if r.PID == 0 || r.Status != StatusRunning && len(r.Leftover) == 0 {
+func (b *jobBook) note(plugin int, r *shared.Result) {
+	if r.PID == 0 || r.Status != shared.StatusRunning && len(r.Leftover) == 0 {
 		return // not a job, or already recorded
 	}
 	logs := slices.DeleteFunc([]string{r.Stdout.Path, r.Stderr.Path}, func(path string) bool { return path == "" })
@@ -49,12 +51,13 @@ func (b *jobBook) explain(plugin, pid int, err error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	i := slices.IndexFunc(b.jobs, func(job bookedJob) bool { return job.pid == pid })
-	if i < 0 || b.jobs[i].plugin == plugin || !errors.Is(err, ErrNotFound) {
+	if i < 0 || b.jobs[i].plugin == plugin || !errors.Is(err, shared.ErrNotFound) {
 		return err
 	}
 	text := fmt.Sprintf("job %d is gone: the plugin crashed, and what still ran of the job was ended", pid)
 	if logs := b.jobs[i].logs; len(logs) > 0 {
 		text += "; its output is in " + strings.Join(logs, " and ")
 	}
-	return &Error{Code: CodeNotFound, Message: text, cause: ErrCrashed}
+	gone := &shared.Error{Code: shared.CodeNotFound, Message: text}
+	return gone.WithCause(shared.ErrCrashed)
 }

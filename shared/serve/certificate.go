@@ -1,4 +1,4 @@
-package shared
+package serve
 
 import (
 	"crypto/ecdsa"

@@ -1,4 +1,4 @@
-package shared
+package host
 
 import (
 	"cmp"
@@ -8,13 +8,17 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/rpc"
 	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 
+	"bashplugin/shared"
+	"bashplugin/shared/internal/half"
 	"bashplugin/shared/internal/muxconn"
+	"bashplugin/shared/internal/network"
 )
 
 // ConnectConfig says which plugin on another machine to use. Address and TLS are required.
@@ -60,7 +64,7 @@ func (cfg *ConnectConfig) complete() error {
 	}
 	cfg.TLS = cfg.TLS.Clone()
 	cfg.TLS.ServerName = cmp.Or(cfg.TLS.ServerName, host)
-	cfg.TLS.MinVersion, cfg.TLS.NextProtos = tls.VersionTLS13, []string{remoteProtocol}
+	cfg.TLS.MinVersion, cfg.TLS.NextProtos = tls.VersionTLS13, []string{network.Protocol(shared.Handshake.ProtocolVersion)}
 	cfg.ConnectTimeout = cmp.Or(cfg.ConnectTimeout, DefaultStartTimeout)
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
@@ -72,15 +76,20 @@ func (cfg *ConnectConfig) complete() error {
 func (cfg *ConnectConfig) reach(ctx context.Context) (*link, error) {
 	attempt, cancel := context.WithTimeout(ctx, cfg.ConnectTimeout)
 	defer cancel()
-	args := openArgs{Session: rand.Text(), Linger: cfg.Linger, Config: SessionConfig{Dir: cfg.Dir, Env: cfg.Env, DropEnv: cfg.DropEnv}}
-	c := &client{open: make(map[uint64]bool)}
+	args := openArgs{
+		Session: rand.Text(),
+		Linger:  cfg.Linger,
+		Config:  shared.SessionConfig{Dir: cfg.Dir, Env: cfg.Env, DropEnv: cfg.DropEnv},
+	}
+	c := newSession()
 	conn, err := cfg.dial(attempt, c, &args)
 	switch {
 	case err == nil:
 		life, shut := context.WithCancel(context.Background())
-		c.resumes, args.Again = args.Linger > 0, true
+		c.Configure(half.HostConfig{Resumes: args.Linger > 0})
+		args.Again = true
 		go cfg.keep(life, shut, c, conn, args)
-		return &link{bash: c, pid: -int(time.Now().UnixNano()), ended: life.Done(), hangUp: shut}, nil
+		return &link{bash: c, pid: -int(time.Now().UnixNano()), isGone: func() bool { return life.Err() != nil }, hangUp: shut}, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	}
@@ -89,8 +98,8 @@ func (cfg *ConnectConfig) reach(ctx context.Context) (*link, error) {
 
 // keep connects again whenever the connection is lost, until that takes longer than Linger,
 // or life ends.
-func (cfg *ConnectConfig) keep(life context.Context, shut func(), c *client, conn *muxconn.Conn, args openArgs) {
-	defer c.line.set(line{}, true)
+func (cfg *ConnectConfig) keep(life context.Context, shut func(), c session, conn *muxconn.Conn, args openArgs) {
+	defer c.LoseLine(true)
 	defer shut()
 	for {
 		select {
@@ -99,11 +108,11 @@ func (cfg *ConnectConfig) keep(life context.Context, shut func(), c *client, con
 			_ = conn.Close()
 			return
 		}
-		c.line.set(line{}, false)
+		c.LoseLine(false)
 		cfg.Logger.Info("the connection is lost", "address", cfg.Address)
 		lost, err := time.Now(), io.EOF
 		for ; err != nil; time.Sleep(100 * time.Millisecond) {
-			if life.Err() != nil || time.Since(lost) >= args.Linger || errors.Is(err, ErrNotFound) {
+			if life.Err() != nil || time.Since(lost) >= args.Linger || errors.Is(err, shared.ErrNotFound) {
 				return
 			}
 			conn, err = cfg.dial(life, c, &args)
@@ -114,7 +123,7 @@ func (cfg *ConnectConfig) keep(life context.Context, shut func(), c *client, con
 
 // dial makes a connection, opens the session on it and gives it to c. It sets how long the
 // session lingers.
-func (cfg *ConnectConfig) dial(ctx context.Context, c *client, args *openArgs) (*muxconn.Conn, error) {
+func (cfg *ConnectConfig) dial(ctx context.Context, c session, args *openArgs) (*muxconn.Conn, error) {
 	patience := cfg.ConnectTimeout
 	if args.Again {
 		patience = time.Second // the kernel repeats an unanswered attempt more and more rarely
@@ -123,7 +132,7 @@ func (cfg *ConnectConfig) dial(ctx context.Context, c *client, args *openArgs) (
 	if err != nil {
 		return nil, err
 	}
-	noticeLoss(socket)
+	network.NoticeLoss(socket)
 	secure := tls.Client(socket, cfg.TLS)
 	handshake, cancel := context.WithTimeout(ctx, cfg.ConnectTimeout)
 	defer cancel()
@@ -135,28 +144,32 @@ func (cfg *ConnectConfig) dial(ctx context.Context, c *client, args *openArgs) (
 		if _, err := secure.Read(make([]byte, 1)); err != nil { // nothing is sent before: it could displace an alert
 			return err
 		}
-		dispensed, err := new(link).dispense(conn, plugin.PluginSet{PluginName: &Plugin{bare: true}}, io.Discard)
+		dispensed, err := new(link).dispense(conn, plugin.PluginSet{shared.PluginName: bareLine{}}, io.Discard)
 		if err != nil {
 			return err
 		}
-		at, r := dispensed.(line), new(openReply)
-		if err := at.conn.Call("Plugin.Open", *args, r); err != nil {
-			return err
-		}
-		if r.Err != nil {
-			return r.Err
-		}
-		args.Linger = r.Linger
-		c.line.set(at, false)
-		return nil
+		return c.Open(dispensed.(half.Line), args)
 	})
 	return conn, err
+}
+
+// bareLine dispenses a connection as it is, because several may belong to one session.
+type bareLine struct{}
+
+// Client is called by go-plugin.
+func (bareLine) Client(broker *plugin.MuxBroker, conn *rpc.Client) (any, error) {
+	return half.Line{Broker: broker, Conn: conn}, nil
+}
+
+// Server is never called.
+func (bareLine) Server(*plugin.MuxBroker) (any, error) {
+	return nil, errors.New("this is a host")
 }
 
 // explain says what to do about a failed connection.
 func (cfg *ConnectConfig) explain(err error) error {
 	text, field, advice := err.Error(), "Address", "does bash-plugin -listen serve there?"
-	if ours, ok := errors.AsType[*Error](err); ok {
+	if ours, ok := errors.AsType[*shared.Error](err); ok {
 		return ours
 	}
 	switch {

@@ -1,0 +1,28 @@
+// Package host is what a host needs to use a bash plugin.
+//
+// Launch starts the plugin safely (private socket, mutual TLS, checksum, bounded start
+// and end), and its Client replaces a plugin that crashes:
+//
+//	bash, err := host.Launch(ctx, host.LaunchConfig{Path: "bin/bash-plugin"})
+//	if err != nil {
+//		return err
+//	}
+//	defer bash.Close()
+//	result, err := bash.Execute(ctx, shared.ExecuteRequest{Command: "make test"})
+//
+// Connect returns the same Client for a plugin on another machine, which serves by a
+// serve.Remote. The connection may be lost and come back: no command runs twice, and no
+// byte is lost.
+//
+// A host that ships as one binary calls program.Run of bashplugin/plugin/program at the
+// top of main, and is its own plugin. For a plugin under a debugger, see Reattach.
+//
+// # How a Client reaches its plugin
+//
+//	Client ► link ► session ── net/rpc ──► plugin
+//
+// A link is a connection to a plugin, and the plugin's process if that is ours to end. A
+// Client has one at a time, and makes another if the plugin is gone. internal/muxconn keeps
+// the connection alive while either side is stopped; internal/instance is the plugin's
+// process. Another way to reach a plugin is another function that returns a link.
+package host

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package serve
+
+// dropStderr does nothing: there is no /proc.
+func dropStderr() error { return nil }
