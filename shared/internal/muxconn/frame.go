@@ -3,6 +3,8 @@ package muxconn
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
+	"io"
 )
 
 // A yamux frame begins with version, type, flags (2 bytes), stream (4) and length
@@ -16,6 +18,9 @@ const (
 
 	flagSYN = 1 // marks the question of a ping
 	flagACK = 2 // marks its answer
+
+	// maxBody bounds the body of a frame. yamux allows 256 KiB.
+	maxBody = 1 << 20
 )
 
 // bodySize returns how many bytes follow a header.
@@ -30,6 +35,10 @@ func isPing(header []byte) bool {
 	return header[1] == typePing && binary.BigEndian.Uint16(header[2:]) == flagSYN
 }
 
+func isPong(header []byte) bool {
+	return header[1] == typePing && binary.BigEndian.Uint16(header[2:]) == flagACK
+}
+
 // pong returns the answer to a ping.
 func pong(ping []byte) []byte {
 	answer := bytes.Clone(ping)
@@ -37,29 +46,73 @@ func pong(ping []byte) []byte {
 	return answer
 }
 
-// frame is how far a reader of frames is. The zero value is at the beginning of a
-// frame.
-type frame struct {
-	header [headerSize]byte
-	have   int // bytes of header read so far
-	body   int // bytes of the body still to come
+// heartbeat returns a ping that no multiplexer waits for: yamux counts its own from 0 up.
+func heartbeat() []byte {
+	ping := make([]byte, headerSize)
+	ping[1] = typePing
+	binary.BigEndian.PutUint16(ping[2:], flagSYN)
+	binary.BigEndian.PutUint32(ping[8:], 1<<32-1)
+	return ping
 }
 
-func (f *frame) isWhole() bool { return f.have == 0 && f.body == 0 }
+// readSize is how much of a connection is read at a time.
+const readSize = 32 << 10
 
-// follow advances over the next bytes of a stream of frames.
-func (f *frame) follow(p []byte) {
-	for len(p) > 0 {
-		if f.body > 0 {
-			n := min(f.body, len(p))
-			f.body -= n
-			p = p[n:]
-			continue
-		}
-		n := copy(f.header[f.have:], p)
-		p = p[n:]
-		if f.have += n; f.have == headerSize {
-			f.have, f.body = 0, bodySize(f.header[:])
-		}
+// frames are bytes that have come, which are handed on as whole frames only. The zero value is empty.
+type frames struct {
+	bytes []byte
+	from  int   // where those begin that are still to be handed on
+	whole int   // where the last whole frame ends
+	count int64 // bytes of frames that are not pings, since counted was called
+}
+
+// take copies what is whole.
+func (f *frames) take(p []byte) int {
+	n := copy(p, f.bytes[f.from:f.whole])
+	f.from += n
+	return n
+}
+
+// readFrom reads once. All that was whole must have been taken.
+func (f *frames) readFrom(conn io.Reader) error {
+	rest := copy(f.bytes, f.bytes[f.from:])
+	f.from = 0
+	f.whole = 0
+	if cap(f.bytes) < rest+readSize {
+		f.bytes = append(make([]byte, 0, 2*(rest+readSize)), f.bytes[:rest]...)
 	}
+	f.bytes = f.bytes[:rest+readSize]
+	n, err := conn.Read(f.bytes[rest:])
+	f.bytes = f.bytes[:rest+n]
+	if n == 0 {
+		return err
+	}
+	return f.advance()
+}
+
+// advance moves whole behind each frame that has come.
+func (f *frames) advance() error {
+	for len(f.bytes)-f.whole >= headerSize {
+		header := f.bytes[f.whole : f.whole+headerSize]
+		size := bodySize(header)
+		if size > maxBody {
+			return errors.New("a frame is too large")
+		}
+		end := f.whole + headerSize + size
+		if end > len(f.bytes) {
+			break
+		}
+		if !isPing(header) && !isPong(header) {
+			f.count += int64(end - f.whole)
+		}
+		f.whole = end
+	}
+	return nil
+}
+
+// counted returns how many bytes have come since it was last called, without pings.
+func (f *frames) counted() int64 {
+	n := f.count
+	f.count = 0
+	return n
 }

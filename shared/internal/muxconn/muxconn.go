@@ -1,10 +1,11 @@
 // Package muxconn is the connection under go-plugin's multiplexer, yamux. yamux
 // takes the other process for dead if a ping is not answered, or a write not done,
 // within 10 s. But a host under Ctrl-Z, or a process under a debugger, is silent for
-// longer than that and still alive. A Conn therefore
+// longer than that and still alive; and over a slow connection an answer takes its time. A
+// Conn therefore
 //
-//   - answers yamux's pings itself, so that only the end of the connection means
-//     that the other process has ended;
+//   - answers yamux's pings itself. A connection ends when the other side ends it or, if that is asked
+//     for, when nothing has come for some time. Both sides send heartbeats then;
 //   - keeps bytes in memory that the other side does not read yet, so that Write
 //     never blocks. yamux holds each stream back at 256 KiB, which bounds this memory;
 //   - reports every end of the connection as a plain io.EOF, and drops later writes.
@@ -18,32 +19,68 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // Conn is a connection for one yamux session.
 type Conn struct {
 	net.Conn
-	ended chan struct{}
-	end   sync.Once // closes ended
+	silence time.Duration // after which the connection counts as lost; 0: never
+	ended   chan struct{}
+	end     sync.Once // closes ended
+	moved   atomic.Int64
 
-	reading frame // where in a frame the bytes that Read returned end
+	arrived time.Time // when something came last
+	frames  frames    // what has come and Read has not returned yet
 
 	mu      sync.Mutex // guards the fields below; never held while blocking
 	queue   []byte     // still to be written
 	partial bool       // queue ends in a header whose body comes with the next Write
 	writing bool       // drain runs
 	pongs   []byte     // answers to pings, for Read
+	beat    *time.Timer
 }
 
-// New makes a Conn on top of a connection, which may be a tls.Conn.
-func New(conn net.Conn) *Conn { return &Conn{Conn: conn, ended: make(chan struct{})} }
+// New makes a Conn on top of a connection, which may be a tls.Conn. It sends heartbeats, and ends if
+// nothing comes for silence, unless that is 0.
+func New(conn net.Conn, silence time.Duration) *Conn {
+	c := &Conn{Conn: conn, silence: silence, ended: make(chan struct{}), arrived: time.Now()}
+	if silence > 0 {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.beat = time.AfterFunc(c.beatTime(), c.sendBeat)
+	}
+	return c
+}
+
+// beatTime is the time between heartbeats: two may be late before the connection counts as lost.
+func (c *Conn) beatTime() time.Duration { return c.silence / 3 }
 
 // Ended is closed when the connection has ended, whichever side ended it.
 func (c *Conn) Ended() <-chan struct{} { return c.ended }
 
-// HasEnded reports whether the connection has ended.
-func (c *Conn) HasEnded() bool {
+// Moved counts the bytes that have gone either way, without heartbeats.
+func (c *Conn) Moved() int64 { return c.moved.Load() }
+
+// Close ends the connection. Bytes that are still to be written are lost.
+func (c *Conn) Close() error {
+	c.markEnd()
+	return c.Conn.Close()
+}
+
+func (c *Conn) markEnd() {
+	c.end.Do(func() {
+		close(c.ended)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.beat != nil {
+			c.beat.Stop()
+		}
+	})
+}
+
+func (c *Conn) hasEnded() bool {
 	select {
 	case <-c.ended:
 		return true
@@ -52,10 +89,19 @@ func (c *Conn) HasEnded() bool {
 	}
 }
 
-// Close ends the connection. Bytes that are still to be written are lost.
-func (c *Conn) Close() error {
-	c.end.Do(func() { close(c.ended) })
-	return c.Conn.Close()
+// sendBeat sends a heartbeat, which is a ping: the multiplexer of the other side answers it, and that of
+// this side does not miss the answer.
+func (c *Conn) sendBeat() {
+	if c.hasEnded() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.partial && len(c.queue) == 0 { // otherwise bytes are on their way
+		c.queue = append(c.queue, heartbeat()...)
+		c.drainLocked()
+	}
+	c.beat.Reset(c.beatTime())
 }
 
 // Write is called by yamux's one sender, with a header or with the body that
@@ -69,70 +115,96 @@ func (c *Conn) Write(p []byte) (int, error) {
 		_ = c.SetReadDeadline(time.Unix(1, 0)) // wakes Read
 		return len(p), nil
 	}
+	if !isHeader || !isPong(p) {
+		c.moved.Add(int64(len(p)))
+	}
 	c.queue = append(c.queue, p...)
 	c.partial = isHeader && bodySize(p) > 0 // header and body go in one piece
-	if !c.partial && !c.writing {
+	if !c.partial {
+		c.drainLocked()
+	}
+	return len(p), nil
+}
+
+func (c *Conn) drainLocked() {
+	if !c.writing {
 		c.writing = true
 		go c.drain()
 	}
-	return len(p), nil
 }
 
 // drain writes the queue, however long that takes. Once the connection has ended,
 // each write fails at once and its bytes are dropped.
 func (c *Conn) drain() {
-	for waiting := c.take(); waiting != nil; waiting = c.take() {
+	for {
+		waiting := c.take()
+		if waiting == nil {
+			return
+		}
 		_, _ = c.Conn.Write(waiting)
 	}
 }
 
-// take returns the queue, nil if it is empty: then drain ends.
+// take returns the queue, nil if it is empty: then drain ends. A frame of which only the header is there
+// stays.
 func (c *Conn) take() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.partial {
+		c.writing = false
+		return nil
+	}
 	waiting := c.queue
 	c.queue = nil
 	c.writing = waiting != nil
 	return waiting
 }
 
-// Read is called by yamux's one receiver.
+// Read is called by yamux's one receiver. It returns whole frames only, if need be in
+// parts, so that the answer to a ping can come between any two.
 func (c *Conn) Read(p []byte) (int, error) {
 	for {
-		if n := c.takePongs(p); n > 0 {
+		n := c.frames.take(p)
+		if n > 0 {
 			return n, nil
 		}
-		n, err := c.Conn.Read(p)
-		c.reading.follow(p[:n])
+		n = c.takePongs(p)
+		if n > 0 {
+			return n, nil
+		}
+		err := c.frames.readFrom(c.Conn)
 		switch {
-		case n > 0 || err == nil:
-			return n, nil
+		case err == nil:
+			c.arrived = time.Now()
+			c.moved.Add(c.frames.counted())
 		case errors.Is(err, os.ErrDeadlineExceeded) && c.hasPongs():
-			continue
+		default: // whoever reads closes the connection
+			c.markEnd()
+			return 0, io.EOF
 		}
-		c.end.Do(func() { close(c.ended) })
-		return 0, io.EOF
 	}
-}
-
-// takePongs copies answers to p, unless Read is in the middle of a frame.
-func (c *Conn) takePongs(p []byte) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.pongs) == 0 {
-		return 0
-	}
-	_ = c.SetReadDeadline(time.Time{})
-	if !c.reading.isWhole() {
-		return 0
-	}
-	n := copy(p, c.pongs)
-	c.pongs = c.pongs[n:]
-	return n
 }
 
 func (c *Conn) hasPongs() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.pongs) > 0
+}
+
+// takePongs copies answers to p. If there are none, the next read waits as long as the other side may be
+// silent.
+func (c *Conn) takePongs(p []byte) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.pongs) > 0 {
+		n := copy(p, c.pongs)
+		c.pongs = c.pongs[n:]
+		return n
+	}
+	deadline := time.Time{}
+	if c.silence > 0 {
+		deadline = c.arrived.Add(c.silence)
+	}
+	_ = c.SetReadDeadline(deadline)
+	return 0
 }

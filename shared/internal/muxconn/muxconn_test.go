@@ -64,7 +64,7 @@ func certificate(t *testing.T) tls.Certificate {
 func TestWriteDoesNotWait(t *testing.T) {
 	t.Parallel()
 	here, there := sockets(t)
-	c := New(here)
+	c := New(here, 0)
 	want := make([]byte, 8<<20)
 	_, _ = rand.Read(want)
 	write := func(p []byte) {
@@ -88,7 +88,7 @@ func TestWriteDoesNotWait(t *testing.T) {
 func TestTheEndIsSilent(t *testing.T) {
 	t.Parallel()
 	here, there := sockets(t)
-	c := New(here)
+	c := New(here, 0)
 	_, err := c.Write(make([]byte, 4<<20)) // more than a socket holds
 	require.NoError(t, err)
 	there.Close()
@@ -105,7 +105,7 @@ func TestTheEndIsSilent(t *testing.T) {
 func TestCloseEndsTheConnection(t *testing.T) {
 	t.Parallel()
 	here, _ := sockets(t)
-	c := New(here)
+	c := New(here, 0)
 	require.NoError(t, c.Close())
 	<-c.Ended()
 	_, err := c.Read(make([]byte, 1))
@@ -127,7 +127,7 @@ func TestAMessageIsSentInOnePiece(t *testing.T) {
 	t.Parallel()
 	here, _ := sockets(t)
 	r := recorder{here, make(chan []byte, 10)}
-	c := New(r)
+	c := New(r, 0)
 	data := message(typeData, 0, 0, "twelve bytes")
 	for range 3 {
 		for _, part := range [][]byte{data[:headerSize], data[headerSize:]} {
@@ -146,7 +146,7 @@ func TestPingsAreAnsweredHere(t *testing.T) {
 	data, update := message(typeData, 0, 0, "body"), message(1, 0, 1<<20, "")
 	for at := range len(data) + len(update) + 1 {
 		here, there := net.Pipe()
-		c := New(here)
+		c := New(here, 0)
 		all := append(bytes.Clone(data), update...)
 		got := make(chan []byte)
 		go func() {
@@ -178,7 +178,7 @@ func TestPingsBeforeTheHandshakeEndTheConnection(t *testing.T) {
 	t.Parallel()
 	here, there := net.Pipe()
 	defer there.Close()
-	c := New(tls.Server(here, &tls.Config{Certificates: []tls.Certificate{certificate(t)}}))
+	c := New(tls.Server(here, &tls.Config{Certificates: []tls.Certificate{certificate(t)}}), 0)
 	ended := make(chan error)
 	go func() {
 		_, err := io.Copy(io.Discard, c)
@@ -197,10 +197,10 @@ func TestUnderGoPlugin(t *testing.T) {
 	here, there := sockets(t)
 	want := strings.Repeat("text", 1<<20)
 	server := plugin.RPCServer{Stdout: strings.NewReader(""), Stderr: strings.NewReader(want)}
-	served := New(tls.Server(there, &tls.Config{Certificates: []tls.Certificate{certificate(t)}}))
+	served := New(tls.Server(there, &tls.Config{Certificates: []tls.Certificate{certificate(t)}}), 0)
 	var serving sync.WaitGroup
 	serving.Go(func() { server.ServeConn(served) })
-	client, err := plugin.NewRPCClient(New(tls.Client(here, &tls.Config{InsecureSkipVerify: true})), nil)
+	client, err := plugin.NewRPCClient(New(tls.Client(here, &tls.Config{InsecureSkipVerify: true}), 0), nil)
 	require.NoError(t, err)
 	reader, writer := io.Pipe()
 	require.NoError(t, client.SyncStreams(io.Discard, writer))
