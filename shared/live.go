@@ -1,99 +1,47 @@
 package shared
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
-	"net"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
-	"github.com/hashicorp/go-plugin"
+	"bashplugin/shared/internal/session"
 )
 
-// The live copy travels on a stream of its own that the plugin dials, in
-// frames: a kind (one byte), a length (four bytes, big endian) and the bytes. The host
-// begins with how many bytes of frames it has from connections before (eight bytes).
+// The live copy travels in the session's stream for the call, in frames: a kind (one byte), a length (four
+// bytes, big endian) and the bytes.
 //
-//	plugin: job ► frameWriter ► liveSender ──── frames ────► liveReceiver ► writer :host
+//	plugin: job ► frameWriter ► liveSender ──── stream ────► liveReceiver ► writer :host
 //
-// frameReturned says that Execute has returned and all earlier bytes have been
-// sent; frameEnd says that nothing more comes. After frameEnd the host closes the
-// stream, and then the plugin does: if the plugin closed first, the multiplexer
-// would drop the bytes that a slow host has not read.
+// frameReturned says that Execute has returned, and that all earlier bytes have come.
 const (
 	frameStdout   = 1
 	frameStderr   = 2
 	frameReturned = 3
-	frameEnd      = 4
 
 	frameHeader = 5
 	maxFrame    = 256 << 10 // bytes of output in one frame
-	liveWindow  = 256 << 10 // that a stream of the multiplexer takes before the host has read it
 )
+
+// liveRest is how long Execute waits for the rest of the live copy once the plugin
+// has answered. The plugin waits as long for bytes that it has not sent yet.
+const liveRest = 500 * time.Millisecond
 
 var errNoReader = errors.New("the live output has no reader any more")
 
 // liveSender is the plugin's side of a live copy. Write on one of its writers
 // blocks while the host is slow or away; the implementation of Bash must allow for that.
 type liveSender struct {
-	resumes bool // over the next connection: it keeps the frames that the host may not have read
+	stream *session.Stream
 
 	mu    sync.Mutex // held while a frame is written; guards the fields below
-	ready *sync.Cond // conn or over has changed
-	conn  net.Conn   // nil: none at present
-	over  bool       // the host takes no more
-	kept  []byte     // the last frames, the newest of which may be on their way
-	start int64      // where in all frames kept begins
 	frame []byte     // the last frame; its memory is reused
 	open  int        // the writers in use, and one more until the call returns
-}
-
-// newLiveSender makes the sender for the host's receiver under this number.
-func newLiveSender(s *session, id uint32) *liveSender {
-	l := &liveSender{resumes: s.calls.keeps, open: 1}
-	l.ready = sync.NewCond(&l.mu)
-	go l.run(s, id)
-	return l
-}
-
-// run connects to the receiver, again after each loss of the connection.
-func (l *liveSender) run(s *session, id uint32) {
-	for broker := s.broker.after(nil); broker != nil && !l.connect(broker, id) && l.resumes; broker = s.broker.after(nil) {
-		time.Sleep(10 * time.Millisecond) // until the session knows that the connection is lost
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.over = true
-	l.ready.Broadcast()
-}
-
-// connect sends what the host lacks, and lets the writers send the rest. It returns true
-// when the host hangs up, and false if the connection is lost.
-func (l *liveSender) connect(broker *plugin.MuxBroker, id uint32) (done bool) {
-	conn, err := dialHost(broker, id)
-	if err != nil {
-		return false
-	}
-	defer conn.Close()
-	var position [8]byte
-	if _, err := io.ReadFull(conn, position[:]); err != nil {
-		return false
-	}
-	l.mu.Lock()
-	from := int64(binary.BigEndian.Uint64(position[:])) - l.start
-	if done = from < 0 || from > int64(len(l.kept)); !done {
-		_, _ = conn.Write(l.kept[from:])
-		l.conn = conn
-		l.ready.Broadcast()
-	}
-	l.mu.Unlock()
-	n, _ := conn.Read(position[:1]) // returns when the host hangs up or the connection ends
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.conn = nil
-	return done || n == 1
 }
 
 // writer returns a writer for one kind of frame. The writer ends with CloseWrite,
@@ -110,7 +58,7 @@ func (l *liveSender) writer(kind byte) io.Writer {
 func (l *liveSender) returned(r *Result) {
 	_ = l.send(frameReturned, nil)
 	if r == nil || r.PID == 0 {
-		_ = l.send(frameEnd, nil)
+		_ = l.stream.Close()
 		return
 	}
 	l.release()
@@ -119,40 +67,21 @@ func (l *liveSender) returned(r *Result) {
 // release counts the end of the call or of a writer. The last one ends the copy.
 func (l *liveSender) release() {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.open--
-	last := l.open == 0
-	l.mu.Unlock()
-	if last {
-		_ = l.send(frameEnd, nil)
+	if l.open == 0 {
+		_ = l.stream.Close()
 	}
 }
 
 func (l *liveSender) send(kind byte, p []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.conn == nil && !l.over {
-		l.ready.Wait()
-	}
-	if l.over {
-		return errNoReader
-	}
 	l.frame = append(l.frame[:0], kind)
 	l.frame = binary.BigEndian.AppendUint32(l.frame, uint32(len(p)))
 	l.frame = append(l.frame, p...)
-	_, err := l.conn.Write(l.frame)
-	if !l.resumes {
-		return err
-	}
-	const most = liveWindow + frameHeader + maxFrame // the host may have read a part of a frame
-	if surplus := len(l.kept) - most; surplus > most {
-		l.kept = append(l.kept[:0], l.kept[surplus:]...)
-		l.start += int64(surplus)
-	}
-	l.kept = append(l.kept, l.frame...)
-	if err != nil { // the next connection gets the frame
-		l.conn = nil
-	}
-	return nil
+	_, err := l.stream.Write(l.frame)
+	return err
 }
 
 // frameWriter stands for a request's writer in the plugin.
@@ -164,13 +93,12 @@ type frameWriter struct {
 
 // Write sends p in frames.
 func (w *frameWriter) Write(p []byte) (n int, err error) {
-	for len(p) > 0 {
-		part := p[:min(len(p), maxFrame)]
-		if err := w.live.send(w.kind, part); err != nil {
+	for part := range slices.Chunk(p, maxFrame) {
+		err := w.live.send(w.kind, part)
+		if err != nil {
 			return n, errNoReader
 		}
 		n += len(part)
-		p = p[len(part):]
 	}
 	return n, nil
 }
@@ -179,4 +107,137 @@ func (w *frameWriter) Write(p []byte) (n int, err error) {
 func (w *frameWriter) CloseWrite() error {
 	w.end()
 	return nil
+}
+
+// liveReceiver is the host's side of a live copy: it gives the bytes of frames to the request's writers
+// until the copy ends or every writer has failed.
+type liveReceiver struct {
+	stream  *session.Reader
+	writers map[byte]io.Writer // by kind of frame; without those that have failed
+	arrived chan struct{}      // closed when everything sent before the call's end is written
+	arrive  func()             // closes it
+	stopped chan struct{}      // closed when the call has failed: no Write may begin any more
+	turn    chan struct{}      // a lock, held during a Write
+
+	header []byte // of the frame that is coming, as far as it has come
+	kind   byte
+	body   int // bytes of it still to come
+}
+
+// receiveLive starts a liveReceiver.
+func receiveLive(stream *session.Reader, stdout, stderr io.Writer) *liveReceiver {
+	l := &liveReceiver{
+		stream:  stream,
+		writers: make(map[byte]io.Writer),
+		arrived: make(chan struct{}),
+		stopped: make(chan struct{}),
+		turn:    make(chan struct{}, 1),
+	}
+	l.arrive = sync.OnceFunc(func() { close(l.arrived) })
+	if stdout != nil {
+		l.writers[frameStdout] = stdout
+	}
+	if stderr != nil {
+		l.writers[frameStderr] = stderr
+	}
+	go func() {
+		_ = stream.Copy(l)
+		l.arrive()
+	}()
+	return l
+}
+
+// Write takes the next bytes of frames.
+func (l *liveReceiver) Write(p []byte) (int, error) {
+	all := len(p)
+	for len(p) > 0 {
+		if l.body > 0 {
+			n := min(l.body, len(p))
+			err := l.pass(p[:n])
+			if err != nil {
+				return 0, err
+			}
+			l.body -= n
+			p = p[n:]
+			continue
+		}
+		n := min(frameHeader-len(l.header), len(p))
+		l.header = append(l.header, p[:n]...)
+		p = p[n:]
+		if len(l.header) == frameHeader {
+			err := l.begin()
+			if err != nil {
+				return 0, err
+			}
+		}
+	}
+	return all, nil
+}
+
+// begin begins the frame whose header has come.
+func (l *liveReceiver) begin() error {
+	l.kind = l.header[0]
+	size := binary.BigEndian.Uint32(l.header[1:])
+	l.header = l.header[:0]
+	if size > maxFrame || l.kind < frameStdout || l.kind > frameReturned {
+		return errors.New("malformed frame")
+	}
+	l.body = int(size)
+	if l.kind == frameReturned {
+		l.arrive()
+	}
+	return nil
+}
+
+// pass passes on a part of a frame. It returns an error if no writer is left.
+func (l *liveReceiver) pass(p []byte) error {
+	w := l.writers[l.kind]
+	if w == nil {
+		return nil
+	}
+	l.turn <- struct{}{}
+	defer func() { <-l.turn }()
+	if isClosed(l.stopped) {
+		return errNoReader
+	}
+	n, err := w.Write(p)
+	if err == nil && n == len(p) {
+		return nil
+	}
+	delete(l.writers, l.kind)
+	if len(l.writers) == 0 {
+		return errNoReader
+	}
+	return nil
+}
+
+// wait waits until the output from before the call's end has arrived, for rest at
+// most.
+func (l *liveReceiver) wait(ctx context.Context, rest time.Duration) {
+	select {
+	case <-l.arrived:
+	case <-ctx.Done():
+	case <-time.After(rest):
+	}
+}
+
+// stop ends the copy of a call that has failed: no Write begins after it. It waits
+// for a Write under way, but not for a stuck one.
+func (l *liveReceiver) stop() {
+	close(l.stopped)
+	l.stream.Close()
+	select {
+	case l.turn <- struct{}{}:
+		<-l.turn
+	case <-time.After(liveRest):
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }

@@ -5,8 +5,6 @@ import (
 	"net/rpc"
 
 	"github.com/hashicorp/go-plugin"
-
-	"bashplugin/shared/internal/half"
 )
 
 // PluginName is the name under which a Bash is dispensed.
@@ -15,7 +13,7 @@ const PluginName = "bash"
 // Handshake is what host and plugin must agree on. Its version is raised by each
 // incompatible change of the contract.
 var Handshake = plugin.HandshakeConfig{
-	ProtocolVersion:  1,
+	ProtocolVersion:  2,
 	MagicCookieKey:   "BASH_PLUGIN",
 	MagicCookieValue: "5a2c7f0e-bash-over-net-rpc",
 }
@@ -38,7 +36,7 @@ type Plugin struct {
 	Disconnected func()
 
 	// Logs says where the logs of the commands are, for the error of a call under way
-	// when the plugin crashes; "": nowhere.
+	// when the plugin crashes; "": nowhere. It is read when a session begins.
 	Logs string
 
 	// Log, if not nil, is the plugin's log: Serve sends it to the host as
@@ -50,18 +48,23 @@ var _ plugin.Plugin = (*Plugin)(nil)
 
 // Server is called by go-plugin in the plugin's process.
 func (p *Plugin) Server(broker *plugin.MuxBroker) (any, error) {
-	s := &server{broker: broker, logs: p.Logs}
-	own := &session{impl: p.Impl, gone: p.Disconnected}
-	own.broker.set(broker, false)
-	s.session.Store(own)
-	return s, nil
+	server := NewServer(func(config SessionConfig) (Opening, error) {
+		err := configure(p.Impl, config)
+		if err != nil {
+			return Opening{}, err
+		}
+		return Opening{Bash: p.Impl, Logs: p.Logs, End: p.disconnected}, nil
+	})
+	return NewService(server.Endpoint(broker, "", nil)), nil
+}
+
+func (p *Plugin) disconnected() {
+	if p.Disconnected != nil {
+		p.Disconnected()
+	}
 }
 
 // Client is called by go-plugin in the host's process. It returns a Bash.
 func (p *Plugin) Client(broker *plugin.MuxBroker, conn *rpc.Client) (any, error) {
-	c := &client{open: make(map[uint64]bool)}
-	if conn != nil { // otherwise package host opens the session
-		c.begin(half.Line{Broker: broker, Conn: conn})
-	}
-	return c, nil
+	return dispensed(broker, conn)
 }

@@ -1,9 +1,82 @@
 package shared
 
-// SessionConfig says what a host on another machine asks for its commands.
+import (
+	"fmt"
+	"os"
+	"time"
+)
+
+// SessionConfig says what a host asks for all commands of its session. The zero value asks for
+// nothing. A host gives it when the session begins.
 type SessionConfig struct {
-	Dir     string   // where they run; "": where the plugin decides
+	Dir     string   // where commands run; "": where the plugin decides
 	Env     []string // KEY=VALUE, over the plugin's environment
 	DropEnv []string // names or path.Match patterns ("*_API_KEY") that commands do not get
-	Host    string   // the name in the host's certificate
+
+	Confine   Confine   // what every command may touch, and the most that a request may
+	Resources Resources // what each command may use, and the most that a request may allow
+
+	LogDir             string        // where output logs go; "": where the plugin decides
+	MaxLogBytes        int64         // of one stream's log; 0: the plugin's default
+	MaxSessionLogBytes int64         // of all logs of the session; 0: the plugin's default
+	MaxUserLogBytes    int64         // of the logs of all sessions of the plugin's user; 0: the plugin's default
+	LogRetention       time.Duration // how long logs outlive the session; 0: the plugin's default; negative: not at all
+
+	// Host is the name in the certificate of a host on another machine. The plugin sets it.
+	Host string
+}
+
+// unkept returns the name of a setting that a Bash without a Configure method cannot keep; "": there
+// is none.
+func (c SessionConfig) unkept() string {
+	switch {
+	case c.Confine.Confines():
+		return "Confine"
+	case c.Resources != (Resources{}):
+		return "Resources"
+	case !isHere(c.Dir):
+		return "Dir"
+	case len(c.Env) > 0:
+		return "Env"
+	case len(c.DropEnv) > 0:
+		return "DropEnv"
+	case c.LogDir != "":
+		return "LogDir"
+	case c.MaxLogBytes != 0:
+		return "MaxLogBytes"
+	case c.MaxSessionLogBytes != 0:
+		return "MaxSessionLogBytes"
+	case c.MaxUserLogBytes != 0:
+		return "MaxUserLogBytes"
+	case c.LogRetention != 0:
+		return "LogRetention"
+	}
+	return ""
+}
+
+// isHere reports whether commands run in dir if nobody does anything about it.
+func isHere(dir string) bool {
+	if dir == "" {
+		return true
+	}
+	there, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	here, err := os.Stat(".")
+	return err == nil && os.SameFile(here, there)
+}
+
+// configure gives the settings to a Bash, or says which one it cannot keep.
+func configure(bash Bash, config SessionConfig) error {
+	configurer, ok := bash.(interface{ Configure(SessionConfig) error })
+	if ok {
+		return configurer.Configure(config)
+	}
+	field := config.unkept()
+	if field == "" {
+		return nil
+	}
+	message := fmt.Sprintf("this plugin cannot keep %s: leave it out, or use a plugin that has a Configure method", field)
+	return &Error{Code: CodeStart, Message: message, Field: field}
 }

@@ -3,10 +3,10 @@ package host
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"bashplugin/shared"
-	"bashplugin/shared/internal/half"
 )
 
 // Client is a Bash that runs in a plugin process of its own, or in a session of a plugin
@@ -20,6 +20,9 @@ type Client struct {
 	life  context.Context // ends with the first Close
 	shut  context.CancelFunc
 
+	draining chan struct{}
+	drain    func() // closes draining
+
 	turn chan struct{} // a lock for the fields below; also held while a plugin starts
 	now  *link         // nil: none
 	left error         // what could not be ended of earlier plugins
@@ -29,7 +32,8 @@ var _ shared.Bash = (*Client)(nil)
 
 // open makes a Client and its first link.
 func open(ctx context.Context, reach func(context.Context) (*link, error)) (*Client, error) {
-	c := &Client{reach: reach, turn: make(chan struct{}, 1)}
+	c := &Client{reach: reach, draining: make(chan struct{}), turn: make(chan struct{}, 1)}
+	c.drain = sync.OnceFunc(func() { close(c.draining) })
 	c.life, c.shut = context.WithCancel(context.Background())
 	if _, err := c.link(ctx); err != nil {
 		c.shut()
@@ -66,15 +70,33 @@ func (c *Client) link(ctx context.Context) (*link, error) {
 		return nil, err
 	}
 	c.now = l
+	go c.follow(l)
 	return l, nil
 }
 
+// follow notes that the plugin drains.
+func (c *Client) follow(l *link) {
+	select {
+	case <-l.session.Draining():
+		c.drain()
+	case <-l.session.Ended():
+	}
+}
+
+// Draining is closed when the plugin says that it will end, as a plugin on another machine does when it
+// is stopped. Calls go on until it ends their session. The next call then begins another one, at an
+// instance that takes sessions.
+func (c *Client) Draining() <-chan struct{} { return c.draining }
+
+// cancelPatience is how long a call whose context has ended waits for a plugin that starts.
+const cancelPatience = 3 * time.Second
+
 // patientLink is link for a context that may have ended: link still gets
-// half.CancelPatience, so that the plugin can answer the cancelled call.
+// cancelPatience, so that the plugin can answer the cancelled call.
 func (c *Client) patientLink(ctx context.Context) (*link, error) {
 	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(half.CancelPatience, cancel) })()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(cancelPatience, cancel) })()
 	l, err := c.link(patient)
 	if patient.Err() != nil {
 		return nil, ctx.Err()
@@ -98,10 +120,14 @@ func (c *Client) do(ctx context.Context, pid int, call func(shared.Bash) (*share
 	if err != nil {
 		return nil, err
 	}
+	err = c.jobs.check(l.id, pid)
+	if err != nil {
+		return nil, err
+	}
 	r, err := call(l.bash)
 	switch {
 	case err == nil:
-		c.jobs.note(l.pid, r)
+		c.jobs.note(l.id, r)
 		return r, nil
 	case errors.Is(err, shared.ErrCrashed), errors.Is(err, shared.ErrClosed):
 		if c.isShut() {
@@ -113,7 +139,7 @@ func (c *Client) do(ctx context.Context, pid int, call func(shared.Bash) (*share
 		}
 		return nil, l.lost(err)
 	}
-	return nil, c.jobs.explain(l.pid, pid, err)
+	return nil, err
 }
 
 // Execute implements Bash.
@@ -167,5 +193,5 @@ func (c *Client) PluginPID() int {
 	if c.now == nil || c.now.isGone() {
 		return 0
 	}
-	return max(0, c.now.pid)
+	return max(0, c.now.id)
 }

@@ -3,22 +3,17 @@ package host
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"crypto/tls"
 	"errors"
-	"io"
+	"fmt"
 	"net"
-	"net/rpc"
 	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	"github.com/hashicorp/go-plugin"
 
 	"bashplugin/shared"
-	"bashplugin/shared/internal/half"
-	"bashplugin/shared/internal/muxconn"
-	"bashplugin/shared/internal/network"
+	"bashplugin/shared/internal/session"
 )
 
 // ConnectConfig says which plugin on another machine to use. Address and TLS are required.
@@ -64,7 +59,7 @@ func (cfg *ConnectConfig) complete() error {
 	}
 	cfg.TLS = cfg.TLS.Clone()
 	cfg.TLS.ServerName = cmp.Or(cfg.TLS.ServerName, host)
-	cfg.TLS.MinVersion, cfg.TLS.NextProtos = tls.VersionTLS13, []string{network.Protocol(shared.Handshake.ProtocolVersion)}
+	cfg.TLS.MinVersion, cfg.TLS.NextProtos = tls.VersionTLS13, []string{fmt.Sprint("bash-plugin/", shared.Handshake.ProtocolVersion)}
 	cfg.ConnectTimeout = cmp.Or(cfg.ConnectTimeout, DefaultStartTimeout)
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
@@ -76,94 +71,64 @@ func (cfg *ConnectConfig) complete() error {
 func (cfg *ConnectConfig) reach(ctx context.Context) (*link, error) {
 	attempt, cancel := context.WithTimeout(ctx, cfg.ConnectTimeout)
 	defer cancel()
-	args := openArgs{
-		Session: rand.Text(),
+	l := &link{id: -int(time.Now().UnixNano())}
+	var err error
+	l.session, l.bash, l.logs, err = shared.OpenSession(attempt, session.Config{
+		Dial:    cfg.dial,
 		Linger:  cfg.Linger,
-		Config:  shared.SessionConfig{Dir: cfg.Dir, Env: cfg.Env, DropEnv: cfg.DropEnv},
-	}
-	c := newSession()
-	conn, err := cfg.dial(attempt, c, &args)
+		Silence: session.Silence,
+		Changed: cfg.say,
+	}, shared.SessionConfig{Dir: cfg.Dir, Env: cfg.Env, DropEnv: cfg.DropEnv})
 	switch {
 	case err == nil:
-		life, shut := context.WithCancel(context.Background())
-		c.Configure(half.HostConfig{Resumes: args.Linger > 0})
-		args.Again = true
-		go cfg.keep(life, shut, c, conn, args)
-		return &link{bash: c, pid: -int(time.Now().UnixNano()), isGone: func() bool { return life.Err() != nil }, hangUp: shut}, nil
+		return l, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	}
 	return nil, cfg.explain(err)
 }
 
-// keep connects again whenever the connection is lost, until that takes longer than Linger,
-// or life ends.
-func (cfg *ConnectConfig) keep(life context.Context, shut func(), c session, conn *muxconn.Conn, args openArgs) {
-	defer c.LoseLine(true)
-	defer shut()
-	for {
-		select {
-		case <-conn.Ended():
-		case <-life.Done():
-			_ = conn.Close()
-			return
-		}
-		c.LoseLine(false)
+// say logs how the connection fares.
+func (cfg *ConnectConfig) say(lost bool) {
+	if lost {
 		cfg.Logger.Info("the connection is lost", "address", cfg.Address)
-		lost, err := time.Now(), io.EOF
-		for ; err != nil; time.Sleep(100 * time.Millisecond) {
-			if life.Err() != nil || time.Since(lost) >= args.Linger || errors.Is(err, shared.ErrNotFound) {
-				return
-			}
-			conn, err = cfg.dial(life, c, &args)
-		}
-		cfg.Logger.Info("connected again", "address", cfg.Address)
+		return
 	}
+	cfg.Logger.Info("connected again", "address", cfg.Address)
 }
 
-// dial makes a connection, opens the session on it and gives it to c. It sets how long the
-// session lingers.
-func (cfg *ConnectConfig) dial(ctx context.Context, c session, args *openArgs) (*muxconn.Conn, error) {
-	patience := cfg.ConnectTimeout
-	if args.Again {
-		patience = time.Second // the kernel repeats an unanswered attempt more and more rarely
-	}
-	socket, err := (&net.Dialer{Timeout: patience}).DialContext(ctx, "tcp", cfg.Address)
+// dial makes a connection that both sides have accepted.
+func (cfg *ConnectConfig) dial(ctx context.Context) (net.Conn, error) {
+	socket, err := new(net.Dialer).DialContext(ctx, "tcp", cfg.Address)
 	if err != nil {
 		return nil, err
 	}
-	network.NoticeLoss(socket)
 	secure := tls.Client(socket, cfg.TLS)
-	handshake, cancel := context.WithTimeout(ctx, cfg.ConnectTimeout)
-	defer cancel()
-	conn := muxconn.New(secure)
-	err = during(handshake, conn, func() error {
-		if err := secure.HandshakeContext(handshake); err != nil {
-			return err
-		}
-		if _, err := secure.Read(make([]byte, 1)); err != nil { // nothing is sent before: it could displace an alert
-			return err
-		}
-		dispensed, err := new(link).dispense(conn, plugin.PluginSet{shared.PluginName: bareLine{}}, io.Discard)
-		if err != nil {
-			return err
-		}
-		return c.Open(dispensed.(half.Line), args)
-	})
-	return conn, err
+	err = secure.HandshakeContext(ctx)
+	if err == nil {
+		err = readVersion(ctx, secure)
+	}
+	if err != nil {
+		socket.Close()
+		return nil, err
+	}
+	return secure, nil
 }
 
-// bareLine dispenses a connection as it is, because several may belong to one session.
-type bareLine struct{}
-
-// Client is called by go-plugin.
-func (bareLine) Client(broker *plugin.MuxBroker, conn *rpc.Client) (any, error) {
-	return half.Line{Broker: broker, Conn: conn}, nil
-}
-
-// Server is never called.
-func (bareLine) Server(*plugin.MuxBroker) (any, error) {
-	return nil, errors.New("this is a host")
+// readVersion reads the plugin's first byte: the version of the contract that it speaks. Nothing is sent
+// before, because that could displace the plugin's refusal of this host's certificate.
+func readVersion(ctx context.Context, conn net.Conn) error {
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	var version [1]byte
+	_, err := conn.Read(version[:])
+	if err != nil {
+		return errors.Join(ctx.Err(), err)
+	}
+	if uint(version[0]) != shared.Handshake.ProtocolVersion {
+		return &shared.Error{Code: shared.CodeStart, Message: shared.Versions(int(version[0])), Field: "Address"}
+	}
+	return nil
 }
 
 // explain says what to do about a failed connection.

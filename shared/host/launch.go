@@ -2,9 +2,11 @@ package host
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,8 +14,8 @@ import (
 	"github.com/hashicorp/go-plugin"
 
 	"bashplugin/shared"
-	"bashplugin/shared/internal/half"
 	"bashplugin/shared/internal/instance"
+	"bashplugin/shared/internal/session"
 )
 
 // Launch starts the plugin and returns a Client, which the caller must Close. The
@@ -57,7 +59,7 @@ func (cfg *LaunchConfig) launch(ctx context.Context) (*link, error) {
 	l, err := cfg.start(start, stderr, instance.NewLog(logger))
 	switch {
 	case err == nil:
-		cfg.Logger.Debug("started the plugin", "path", cfg.Path, "pid", l.pid)
+		cfg.Logger.Debug("started the plugin", "path", cfg.Path, "pid", l.id)
 		return l, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -71,7 +73,6 @@ func (cfg *LaunchConfig) start(ctx context.Context, stderr, log *instance.Log) (
 	process, err := instance.Start(ctx, instance.Config{
 		Path:      cfg.Path,
 		SHA256:    cfg.SHA256,
-		Args:      cfg.args(),
 		Env:       cfg.env(),
 		Handshake: shared.Handshake,
 		Plugins:   shared.Plugins,
@@ -80,15 +81,29 @@ func (cfg *LaunchConfig) start(ctx context.Context, stderr, log *instance.Log) (
 	if err != nil {
 		return nil, err
 	}
-	l, err := dial(ctx, process.Addr.Network(), process.Addr.String(), process.TLS, log)
+	l := &link{id: process.PID, instance: process}
+	l.session, l.bash, l.logs, err = shared.OpenSession(ctx, session.Config{
+		Dial:    dial(process.Addr.Network(), process.Addr.String(), process.TLS),
+		Log:     log,
+		Stopped: func() bool { return instance.IsStopped(process.PID) },
+	}, cfg.settings())
 	if err != nil {
 		process.Kill()
 		process.AwaitEnd(instance.LastPatience)
-		return nil, fmt.Errorf("cannot start the plugin %s: %w", cfg.Path, err)
+		return nil, err
 	}
-	l.instance, l.pid = process, process.PID
-	l.bash.Configure(half.HostConfig{Stopped: func() bool { return instance.IsStopped(l.pid) }})
 	return l, nil
+}
+
+// dial returns a function that connects to a plugin on this machine, with TLS if config is not nil.
+func dial(network, address string, config *tls.Config) func(context.Context) (net.Conn, error) {
+	return func(ctx context.Context) (net.Conn, error) {
+		socket, err := new(net.Dialer).DialContext(ctx, network, address)
+		if err != nil || config == nil {
+			return socket, err
+		}
+		return tls.Client(socket, config), nil
+	}
 }
 
 // checkBinary says why the plugin's file cannot be started.
@@ -110,19 +125,34 @@ func (cfg *LaunchConfig) checkBinary() error {
 // explain says what to do about a failed start. says is the first line of text on the
 // plugin's stderr.
 func (cfg *LaunchConfig) explain(err error, says string) error {
+	ours, ok := errors.AsType[*shared.Error](err)
+	if ok { // the plugin's own
+		return ours
+	}
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	text = instance.Printable(text) // it may quote the output of a program that is not a plugin
 	switch {
 	case errors.Is(err, plugin.ErrChecksumsDoNotMatch):
 		return launchError("SHA256", err, "%s has another checksum than expected: the file was changed or is another version; it was not started", cfg.Path)
 	case strings.Contains(text, "incompatible API version"):
-		return launchError("Path", err, "%s speaks another version of the contract than this host (%d): build both from one version", cfg.Path, shared.Handshake.ProtocolVersion)
+		return launchError("Path", err, "cannot use %s: %s", cfg.Path, versions(text))
 	case says != "":
 		return launchError("Path", err, "%s cannot start, or is not a go-plugin plugin for this contract; it says: %s", cfg.Path, says)
 	case strings.Contains(text, "Unrecognized remote plugin message"), strings.Contains(text, "parsing core protocol"), strings.Contains(text, "exited before"):
 		return launchError("Path", err, "%s is not a go-plugin plugin for this contract: it ended, or printed something else than the handshake (%s)", cfg.Path, text)
 	}
 	return launchError("Path", err, "%s", text)
+}
+
+// versions says which side is older, by the text of go-plugin's error.
+func versions(text string) string {
+	_, rest, _ := strings.Cut(text, "Plugin version: ")
+	var plugin int
+	_, err := fmt.Sscanf(rest, "%d", &plugin)
+	if err != nil {
+		return "it speaks another version of the contract than this host: build both from one version"
+	}
+	return shared.Versions(plugin)
 }
 
 // launchError says why a plugin cannot be reached. field is a field of LaunchConfig.

@@ -3,7 +3,6 @@ package host
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -120,31 +119,31 @@ func invalid(field, format string, args ...any) error {
 	return &shared.Error{Code: shared.CodeInvalid, Message: fmt.Sprintf(format, args...), Field: field}
 }
 
-// args are the plugin's flags.
-func (cfg *LaunchConfig) args() []string {
-	level := cfg.Logger.GetLevel()
-	if level == hclog.NoLevel { // a logger that drops everything
-		level = hclog.Off
+// settings are what the plugin is to keep.
+func (cfg *LaunchConfig) settings() shared.SessionConfig {
+	settings := shared.SessionConfig{
+		Dir:                cfg.Dir,
+		Resources:          cfg.Resources,
+		LogDir:             cfg.LogDir,
+		MaxLogBytes:        cfg.MaxLogBytes,
+		MaxSessionLogBytes: cfg.MaxSessionLogBytes,
+		MaxUserLogBytes:    cfg.MaxUserLogBytes,
+		LogRetention:       cfg.LogRetention,
 	}
-	confine, _ := json.Marshal(cfg.Confine) // cannot fail
-	resources, _ := json.Marshal(cfg.Resources)
-	return []string{
-		"-confine=" + string(confine),
-		"-resources=" + string(resources),
-		"-dir=" + cfg.Dir,
-		"-drop-env=" + strings.Join(cfg.DropEnv, ","),
-		"-log-level=" + level.String(),
-		"-log-dir=" + cfg.LogDir,
-		fmt.Sprintf("-max-log-bytes=%d", cfg.MaxLogBytes),
-		fmt.Sprintf("-max-session-log-bytes=%d", cfg.MaxSessionLogBytes),
-		fmt.Sprintf("-max-user-log-bytes=%d", cfg.MaxUserLogBytes),
-		"-log-retention=" + cfg.LogRetention.String(),
+	if cfg.Confine != nil {
+		settings.Confine = *cfg.Confine
 	}
+	return settings
 }
 
 // env is the plugin's environment.
 func (cfg *LaunchConfig) env() []string {
+	level := cfg.Logger.GetLevel()
+	if level == hclog.NoLevel { // a logger that drops everything
+		level = hclog.Off
+	}
 	env := append(os.Environ(), cfg.Env...)
+	env = append(env, "BASH_PLUGIN_LOG_LEVEL="+level.String())
 	return slices.DeleteFunc(env, func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		return slices.ContainsFunc(cfg.DropEnv, func(glob string) bool {

@@ -1,82 +1,36 @@
 package host
 
 import (
-	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"time"
-
-	"github.com/hashicorp/go-plugin"
 
 	"bashplugin/shared"
 	"bashplugin/shared/internal/instance"
-	"bashplugin/shared/internal/muxconn"
+	"bashplugin/shared/internal/session"
 )
 
-// link is a connection to a plugin, and the plugin's process if that is ours to end.
+// link is a session with a plugin, and the plugin's process if that is ours to end.
 // Each way to reach a plugin, launch, attach and Connect, makes a link.
 type link struct {
-	bash   session
-	held   bool // the plugin was started by hand, and may be under a debugger
-	pid    int  // of the plugin; of one on another machine a negative number
-	hangUp func()
-
-	// isGone reports whether no call can be made any more: the connection has ended,
-	// with the plugin's process or for another reason, and none takes its place.
-	isGone func() bool
-
-	protocol *plugin.RPCClient  // nil: of a plugin on another machine
+	bash     shared.Bash
+	session  *session.Host
+	id       int                // of the plugin: its pid; of one on another machine a negative number
+	logs     string             // where the plugin's commands have their logs; "": unknown
+	held     bool               // the plugin was started by hand, and may be under a debugger
 	instance *instance.Instance // nil: the plugin's process is not ours to end
 }
 
-// dial connects to a plugin, with TLS if config is not nil, and gets its Bash,
-// unless ctx ends first. The plugin's log goes to log.
-func dial(ctx context.Context, network, address string, config *tls.Config, log io.Writer) (*link, error) {
-	var dialer net.Dialer
-	socket, err := dialer.DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
+// isGone reports whether no call can be made any more: the session has ended, with the plugin's process
+// or for another reason.
+func (l *link) isGone() bool {
+	select {
+	case <-l.session.Ended():
+		return true
+	default:
+		return false
 	}
-	if config != nil {
-		socket = tls.Client(socket, config)
-	}
-	conn := muxconn.New(socket)
-	l := &link{isGone: conn.HasEnded, hangUp: func() { _ = conn.Close() }}
-	err = during(ctx, conn, func() error {
-		bash, err := l.dispense(conn, shared.Plugins, log)
-		if err == nil {
-			l.bash = bash.(session)
-		}
-		return err
-	})
-	return l, err
-}
-
-// during makes the first calls on a connection, unless ctx ends first: a plugin under a
-// debugger may not answer. If they fail, the connection is closed.
-func during(ctx context.Context, conn *muxconn.Conn, calls func() error) error {
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	err := calls()
-	if !stop() {
-		err = ctx.Err()
-	}
-	if err != nil {
-		_ = conn.Close()
-	}
-	return err
-}
-
-func (l *link) dispense(conn *muxconn.Conn, plugins plugin.PluginSet, log io.Writer) (_ any, err error) {
-	if l.protocol, err = plugin.NewRPCClient(conn, plugins); err != nil {
-		return nil, err
-	}
-	if err := l.protocol.SyncStreams(io.Discard, log); err != nil {
-		return nil, err
-	}
-	return l.protocol.Dispense(shared.PluginName)
 }
 
 // kill ends a plugin that is gone or does not answer. It does not wait.
@@ -84,7 +38,7 @@ func (l *link) kill() {
 	if l.instance != nil {
 		l.instance.Kill()
 	}
-	l.hangUp()
+	go l.session.Close()
 }
 
 // lost adds to the ErrCrashed of a call under way what that means for its command.
@@ -98,8 +52,8 @@ func (l *link) lost(err error) error {
 	default:
 		text += "; its commands are ended (that of a call under way may have run), and the next call starts a fresh plugin"
 	}
-	if logs := l.bash.Logs(); logs != "" {
-		text += "; what was logged is in " + logs
+	if l.logs != "" {
+		text += "; what was logged is in " + l.logs
 	}
 	return &shared.Error{Code: shared.CodeCrashed, Message: text}
 }
@@ -116,23 +70,33 @@ const (
 func (l *link) end() error {
 	begin := time.Now()
 	answered, err := l.endCommands()
-	if answered {
+	switch {
+	case answered && l.instance != nil:
 		late := time.AfterFunc(quitPatience, l.kill)
 		defer late.Stop()
-		if l.protocol != nil {
-			_ = l.protocol.Close() // the plugin quits
-		}
-		l.hangUp()
-	} else {
-		if l.protocol == nil && !l.isGone() {
-			err = &shared.Error{Code: shared.CodeCrashed, Message: "there is no connection to the plugin now: it ends the session's commands after Linger"}
-		}
+		l.session.Quit()
+		l.session.Close()
+	case answered, l.held:
+		l.session.Close()
+	case l.instance == nil && !l.isGone():
+		err = l.unanswered()
+		l.kill()
+	default:
 		l.kill()
 	}
 	if l.instance != nil && !l.instance.AwaitEnd(endPatience-time.Since(begin)) {
-		return &shared.Error{Code: shared.CodeInternal, Message: fmt.Sprintf("the plugin (pid %d) or one of its commands could not be ended in time", l.pid)}
+		return &shared.Error{Code: shared.CodeInternal, Message: fmt.Sprintf("the plugin (pid %d) or one of its commands could not be ended in time", l.id)}
 	}
 	return err
+}
+
+// unanswered says what becomes of the session of a plugin on another machine that has not answered.
+func (l *link) unanswered() error {
+	message := "the plugin has not ended the session's commands in time: it is told that the session ends, and goes on by itself"
+	if l.session.IsAway() {
+		message = "there is no connection to the plugin now: it ends the session's commands after Linger"
+	}
+	return &shared.Error{Code: shared.CodeCrashed, Message: message}
 }
 
 // endCommands makes the plugin end its commands, unless it was started by hand. It
@@ -142,7 +106,7 @@ func (l *link) endCommands() (answered bool, err error) {
 		return false, nil
 	}
 	done := make(chan error, 1)
-	go func() { done <- l.bash.EndCommands(context.Background()) }()
+	go func() { done <- l.bash.(io.Closer).Close() }()
 	select {
 	case err = <-done:
 	case <-time.After(closePatience):

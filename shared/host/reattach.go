@@ -3,13 +3,13 @@ package host
 import (
 	"context"
 	"encoding/json"
-	"io"
+	"errors"
 
 	"github.com/hashicorp/go-plugin"
 
 	"bashplugin/shared"
-	"bashplugin/shared/internal/half"
 	"bashplugin/shared/internal/instance"
+	"bashplugin/shared/internal/session"
 )
 
 // ReattachName is the environment variable that makes Launch connect to a
@@ -54,25 +54,26 @@ func (cfg *LaunchConfig) attach(ctx context.Context, r *Reattach) (*link, error)
 	}
 	attempt, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
 	defer cancel()
-	l, err := dial(attempt, r.Network, r.Addr, nil, io.Discard) // its log is on its stderr
+	l := &link{id: r.PID, held: true}
+	var err error
+	l.session, l.bash, l.logs, err = shared.OpenSession(attempt, session.Config{
+		Dial:    dial(r.Network, r.Addr, nil), // its log is on its stderr
+		Stopped: func() bool { return instance.IsStopped(r.PID) },
+		Patient: true,
+	}, shared.SessionConfig{Dir: cfg.Dir})
+	ours, isOurs := errors.AsType[*shared.Error](err)
 	switch {
 	case err == nil:
+		cfg.Logger.Info("connected to a plugin that runs already", "pid", r.PID)
+		return l, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
+	case isOurs:
+		return nil, ours
 	case attempt.Err() != nil:
 		return nil, launchError("StartTimeout", err, "the plugin of %s (pid %d) does not answer within %v: does a debugger hold it?", ReattachName, r.PID, cfg.StartTimeout)
-	default:
-		return nil, launchError("", err, "no plugin serves where %s says (%v): start bash-plugin -debug again and use the line that it prints, or unset the variable", ReattachName, err)
 	}
-	l.pid = r.PID
-	l.held = true
-	l.bash.Configure(half.HostConfig{
-		Held:    true,
-		Dir:     cfg.Dir,
-		Stopped: func() bool { return instance.IsStopped(r.PID) },
-	})
-	cfg.Logger.Info("connected to a plugin that runs already", "pid", r.PID)
-	return l, nil
+	return nil, launchError("", err, "no plugin serves where %s says (%v): start bash-plugin -debug again and use the line that it prints, or unset the variable", ReattachName, err)
 }
 
 // String is the value for the environment.

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/rpc"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,89 +18,100 @@ import (
 
 	"bashplugin/shared"
 	"bashplugin/shared/internal/muxconn"
-	"bashplugin/shared/internal/network"
+	"bashplugin/shared/internal/session"
 )
 
 // Remote serves hosts on other machines, many at a time, over net/rpc and TLS 1.3 with
-// certificates on both sides. Each host has a session of its own; Connect is the
+// certificates on both sides. Each host has a session of its own; host.Connect is the
 // host's side. Every field but MaxLinger is required.
+//
+// A session belongs to the name in its host's certificate. If a host's connection is lost, its session
+// lingers for as long as the host has asked for; 64 sessions of one name may do so at a time.
 type Remote struct {
-	TLS       func() *tls.Config                              // for the next connection: the plugin's certificate, and in ClientCAs the CAs of the hosts' certificates
-	Open      func(shared.SessionConfig) (shared.Bash, error) // makes the Bash of a new session; if it is an io.Closer, it is closed at the session's end
-	MaxLinger time.Duration                                   // the longest ConnectConfig.Linger
-	Logger    hclog.Logger                                    // says who connects
+	// TLS returns what the next connection needs: the plugin's certificate and, in ClientCAs, the CAs
+	// of the hosts' certificates.
+	TLS func() *tls.Config
 
-	mu       sync.Mutex // guards the fields below
-	draining bool
-	sessions map[string]*session // by the host's secret name for it
-	all      sync.WaitGroup      // of the sessions; grows under mu until draining
+	// Open makes the Bash of a new session. If it is an io.Closer, it is closed at the session's end.
+	Open func(shared.SessionConfig) (shared.Bash, error)
+
+	MaxLinger time.Duration // the longest ConnectConfig.Linger
+	Logger    hclog.Logger  // says who connects
+
+	once   sync.Once // makes server
+	server *session.Server
+	lobby  lobby
 }
 
-// Serve serves each connection until the listener is closed. It may be called once.
-func (r *Remote) Serve(listener net.Listener) error {
-	r.mu.Lock()
-	r.sessions = make(map[string]*session)
-	r.mu.Unlock()
-	for {
-		socket, err := listener.Accept()
-		switch {
-		case errors.Is(err, net.ErrClosed):
-			return err
-		case err != nil: // there may be too many open files
-			r.Logger.Error("cannot accept a connection", "error", err)
-			time.Sleep(100 * time.Millisecond)
-		default:
-			network.NoticeLoss(socket)
-			go r.serve(socket)
+// sessions returns the sessions of all hosts.
+func (r *Remote) sessions() *session.Server {
+	r.once.Do(func() {
+		r.server = shared.NewServer(r.open)
+		r.server.MaxLinger = r.MaxLinger
+	})
+	return r.server
+}
+
+// open begins a session.
+func (r *Remote) open(config shared.SessionConfig) (shared.Opening, error) {
+	bash, err := r.Open(config)
+	if err != nil {
+		return shared.Opening{}, err
+	}
+	end := func() {
+		closer, ok := bash.(io.Closer)
+		if !ok {
+			return
+		}
+		err := closer.Close()
+		if err != nil {
+			r.Logger.Error("cannot end every command of a session", "error", err)
 		}
 	}
+	return shared.Opening{Bash: bash, End: end}, nil
+}
+
+// Serve serves each connection until the listener is closed.
+func (r *Remote) Serve(listener net.Listener) error {
+	return accept(listener, r.serve, func(err error) {
+		r.Logger.Error("cannot accept a connection", "error", err)
+	})
 }
 
 // ServeHTTP answers whether new sessions are taken: 200, or 503 once Drain was called.
 func (r *Remote) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.draining {
+	if r.sessions().IsDraining() {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 }
 
-// Drain refuses new sessions, waits so long for the end of those that there are, then
-// ends them, and returns when none is left.
+// Drain refuses new sessions, tells the hosts, waits so long for the end of those that there are, then
+// ends them, and returns when none is left. It may be called again meanwhile, with less patience.
 func (r *Remote) Drain(patience time.Duration) {
-	r.mu.Lock()
-	r.draining = true
-	r.mu.Unlock()
-	late := time.AfterFunc(patience, func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		for name := range r.sessions {
-			go r.end(name)
-		}
-	})
-	defer late.Stop()
-	r.all.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	r.sessions().Drain(ctx, "it is being stopped")
 }
 
 // serve serves one connection.
-func (r *Remote) serve(socket net.Conn) {
-	config := r.TLS().Clone()
-	config.MinVersion, config.NextProtos = tls.VersionTLS13, []string{network.Protocol(shared.Handshake.ProtocolVersion)}
-	config.ClientAuth = tls.RequireAndVerifyClientCert
-	config.SessionTicketsDisabled = true // each connection shows its certificate
-	if config.ClientCAs == nil {         // nil would mean every CA that the system trusts
-		config.ClientCAs = x509.NewCertPool()
-	}
-	conn, log := tls.Server(socket, config), r.Logger.With("address", socket.RemoteAddr().String())
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	if err := conn.HandshakeContext(ctx); err != nil {
+func (r *Remote) serve(_ net.Listener, socket net.Conn) {
+	log := r.Logger.With("address", socket.RemoteAddr().String())
+	r.lobby.enter(socket)
+	conn := tls.Server(socket, r.config())
+	err := handshake(conn)
+	r.lobby.leave(socket)
+	if err != nil {
 		log.Warn("refused a connection", "error", err)
 		socket.Close()
 		return
 	}
-	_, _ = conn.Write([]byte{0}) // the host's certificate will do: TLS 1.3 does not tell
-	c := &remoteConn{Conn: muxconn.New(conn), remote: r, host: conn.ConnectionState().PeerCertificates[0].Subject.String()}
+	// The host's certificate will do, which TLS 1.3 does not tell; and this is the version.
+	_, _ = conn.Write([]byte{byte(shared.Handshake.ProtocolVersion)})
+	c := &remoteConn{
+		Conn:     muxconn.New(conn, session.Silence),
+		sessions: r.sessions(),
+		host:     conn.ConnectionState().PeerCertificates[0].Subject.String(),
+	}
 	log = log.With("host", c.host)
 	log.Info("a host has connected")
 	server := &plugin.RPCServer{
@@ -108,22 +121,47 @@ func (r *Remote) serve(socket net.Conn) {
 	}
 	server.ServeConn(c)
 	_ = c.Close()
-	c.lost()
 	log.Info("a host has gone")
 }
 
-// end ends a session and all its commands.
-func (r *Remote) end(name string) {
-	r.mu.Lock()
-	s := r.sessions[name]
-	delete(r.sessions, name)
-	r.mu.Unlock()
-	if s == nil {
-		return
+// config returns the configuration for the next connection.
+func (r *Remote) config() *tls.Config {
+	config := r.TLS().Clone()
+	config.MinVersion = tls.VersionTLS13
+	config.ClientAuth = tls.RequireAndVerifyClientCert
+	config.SessionTicketsDisabled = true // each connection shows its certificate
+	if config.ClientCAs == nil {         // nil would mean every CA that the system trusts
+		config.ClientCAs = x509.NewCertPool()
 	}
-	defer r.all.Done()
-	if err := s.Close(); err != nil {
-		r.Logger.Error("cannot end every command of a session", "error", err)
+	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		// A host of any version is taken, so that it learns which side is older.
+		config := config.Clone()
+		config.GetConfigForClient = nil
+		config.NextProtos = []string{"bash-plugin"}
+		for _, protocol := range hello.SupportedProtos {
+			if strings.HasPrefix(protocol, "bash-plugin/") {
+				config.NextProtos = append(config.NextProtos, protocol)
+			}
+		}
+		return config, nil
 	}
-	s.End()
+	return config
+}
+
+// remoteConn is one connection of a host on another machine. To go-plugin it is the Plugin
+// that this connection dispenses.
+type remoteConn struct {
+	*muxconn.Conn
+	sessions *session.Server
+	host     string
+}
+
+// Server is called by go-plugin.
+func (c *remoteConn) Server(broker *plugin.MuxBroker) (any, error) {
+	return shared.NewService(c.sessions.Endpoint(broker, c.host, func() { _ = c.Close() })), nil
+}
+
+// Client is never called.
+func (c *remoteConn) Client(*plugin.MuxBroker, *rpc.Client) (any, error) {
+	return nil, errors.New("this is a plugin")
 }

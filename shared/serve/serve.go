@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"time"
 
 	"github.com/hashicorp/go-plugin"
 
@@ -18,14 +19,23 @@ import (
 	"bashplugin/shared/internal/muxconn"
 )
 
+// Configurer is a Bash that keeps the settings of a session: Configure is called when a host connects,
+// before the first command, with what the host asks for. An error, such as an *Error with the name of the
+// setting as its Field, is the error of the host's Launch. A Bash that is no Configurer refuses all
+// settings but a Dir that is this process's.
+type Configurer interface {
+	Configure(shared.SessionConfig) error
+}
+
 // Serve serves p to the host that started this process until the host is done
 // with it. An error says that there is no host, or why it cannot be served.
 //
 // Serve is plugin.Serve for this contract, with the same protocol and environment
-// and two differences. It does not take a host for dead that Ctrl-Z or a debugger
-// has stopped for a while. And it does not redirect the process's stdout and
+// and three differences. It does not take a host for dead that Ctrl-Z or a debugger
+// has stopped for a while. It does not redirect the process's stdout and
 // stderr, except that if p has a Log, stderr becomes the null device once the host
-// knows the address, because commands could write to it through /proc.
+// knows the address, because commands could write to it through /proc. And with mutual TLS it listens
+// only until its host has connected.
 func Serve(p *shared.Plugin) error {
 	if os.Getenv(shared.Handshake.MagicCookieKey) != shared.Handshake.MagicCookieValue {
 		return errors.New("this is a plugin: a host has to start it, with hashicorp/go-plugin")
@@ -46,37 +56,71 @@ func Serve(p *shared.Plugin) error {
 		return fmt.Errorf("the host is gone: %w", err)
 	}
 	if p.Log != nil {
-		if err := dropStderr(); err != nil {
+		err := dropStderr()
+		if err != nil {
 			return err
 		}
 	}
 	quit := make(chan struct{})
-	server := &plugin.RPCServer{
+	local := &local{config: config, server: &plugin.RPCServer{
 		Plugins: plugin.PluginSet{shared.PluginName: p},
 		Stdout:  io.MultiReader(), // always empty
 		Stderr:  cmp.Or(p.Log, io.MultiReader()),
 		DoneCh:  quit,
-	}
+	}}
 	failed := make(chan error, 1)
-	go func() { failed <- accept(listener, config, server) }()
-	select {
-	case <-quit:
-		return nil
-	case err := <-failed:
-		return err
+	go func() { failed <- accept(listener, local.serve, func(error) {}) }()
+	for {
+		select {
+		case <-quit:
+			return nil
+		case err := <-failed:
+			if !errors.Is(err, net.ErrClosed) {
+				return fmt.Errorf("cannot accept a connection: %w", err)
+			}
+			failed = nil // the host has connected
+		}
 	}
 }
 
-// accept serves each connection until the listener fails.
-func accept(listener net.Listener, config *tls.Config, server *plugin.RPCServer) error {
+// local serves hosts on this machine.
+type local struct {
+	config *tls.Config // nil: whoever connects is served
+	server *plugin.RPCServer
+	lobby  lobby
+}
+
+// serve serves one connection. The first host that has shown its certificate is the only one.
+func (l *local) serve(listener net.Listener, socket net.Conn) {
+	l.lobby.enter(socket)
+	defer l.lobby.leave(socket)
+	if l.config == nil {
+		l.server.ServeConn(muxconn.New(socket, 0))
+		return
+	}
+	conn := tls.Server(socket, l.config)
+	err := handshake(conn)
+	if err != nil {
+		socket.Close()
+		return
+	}
+	l.lobby.leave(socket)
+	listener.Close()
+	l.server.ServeConn(muxconn.New(conn, 0))
+}
+
+// accept serves each connection until the listener is closed, or fails for good.
+func accept(listener net.Listener, serve func(net.Listener, net.Conn), say func(error)) error {
 	for {
-		conn, err := listener.Accept()
-		if err != nil {
-			return fmt.Errorf("cannot accept a connection: %w", err)
+		socket, err := listener.Accept()
+		if err == nil {
+			go serve(listener, socket)
+			continue
 		}
-		if config != nil {
-			conn = tls.Server(conn, config)
+		if !isPassing(err) {
+			return err
 		}
-		go server.ServeConn(muxconn.New(conn))
+		say(err)
+		time.Sleep(100 * time.Millisecond)
 	}
 }

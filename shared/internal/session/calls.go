@@ -40,11 +40,6 @@ type Call struct {
 	unseen  func()
 }
 
-// Cause is the cause of a Context that the host has cancelled: what it says of that.
-type Cause string
-
-func (c Cause) Error() string { return "the host has cancelled the call: " + string(c) }
-
 // Served returns what the session serves.
 func (c *Call) Served() any { return c.session.served.Value }
 
@@ -259,7 +254,7 @@ func (s *Session) cancel(c Cancel) {
 		delete(s.calls, c.Number)
 		call.giveUp()
 	}
-	call.cancel(Cause(c.Cause))
+	call.cancel(s.server.Cause(c.Cause))
 }
 
 // done forgets calls and streams whose end the host has seen.

@@ -37,6 +37,10 @@ const (
 	tellTime = 100 * time.Millisecond
 )
 
+// Silence is how long nothing may come on a connection over a network before it counts as lost. Both
+// sides send heartbeats, so that this holds behind proxies, and for a side that is stopped.
+const Silence = 12 * time.Second
+
 // Config configures a Host. Dial, Plugin, Version and Cause are required.
 type Config struct {
 	Dial     func(context.Context) (net.Conn, error)
@@ -47,16 +51,10 @@ type Config struct {
 	Silence  time.Duration // a connection on which nothing comes for that long is lost; 0: however long
 	Log      io.Writer     // gets what the plugin sends as its stderr; nil: nobody
 
-	Cause   func(error) string  // tells the plugin the cause of a cancelled context
-	Stopped func() bool         // reports whether the plugin's process is stopped; nil: unknown
-	Patient bool                // wait for an answer however long it takes: a debugger may hold the plugin
-	Changed func(since *Change) // called when the connection is lost or made again; nil: nobody asks
-}
-
-// Change says how the connection fares.
-type Change struct {
-	Lost bool
-	Err  error // why, if that is known
+	Cause   func(error) string // tells the plugin the cause of a cancelled context
+	Stopped func() bool        // reports whether the plugin's process is stopped; nil: unknown
+	Patient bool               // wait for an answer however long it takes: a debugger may hold the plugin
+	Changed func(lost bool)    // called when the connection is lost, or made again; nil: nobody asks
 }
 
 // Lost is the error of calls of a session that has ended.
@@ -277,7 +275,7 @@ func (h *Host) note(at *line) {
 	}
 	h.wakeLocked()
 	if h.config.Changed != nil {
-		h.config.Changed(&Change{Lost: at == nil})
+		h.config.Changed(at == nil)
 	}
 }
 

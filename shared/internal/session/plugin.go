@@ -22,6 +22,7 @@ const maxLingering = 64
 type Server struct {
 	Version   int
 	MaxLinger time.Duration
+	Cause     func(name string) error // the cause of a context that the host has cancelled
 
 	// Open makes what a new session serves. identity is what the connection says of the host.
 	// If it fails, info is about that.

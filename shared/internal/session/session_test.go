@@ -179,6 +179,7 @@ func (w *world) boot() (old *machine) {
 	m.server = &Server{
 		Version:   testVersion,
 		MaxLinger: time.Hour,
+		Cause:     func(string) error { return context.Canceled },
 		Open: func(_ string, settings []byte) (Served, []byte, bool) {
 			return Served{Value: m, End: func() {}}, settings, true
 		},

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package network
-
-import "net"
-
-// boundSilence does nothing: only Linux has such a bound.
-func boundSilence(*net.TCPConn) {}

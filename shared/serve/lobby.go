@@ -1,0 +1,62 @@
+package serve
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// maxStrangers is how many connections may wait until the other side has shown who it is. A host shows
+// it within milliseconds.
+const maxStrangers = 64
+
+// handshakePatience bounds that time.
+const handshakePatience = 10 * time.Second
+
+// lobby has the connections whose other side has not shown who it is. Once it is full, each that enters
+// displaces the one that has waited longest, so that silent ones keep nobody out. The zero value is empty;
+// a lobby is safe for concurrent use.
+type lobby struct {
+	mu      sync.Mutex // guards waiting
+	waiting []net.Conn // the oldest first
+}
+
+// enter takes a connection, and closes the oldest one if there are too many.
+func (l *lobby) enter(conn net.Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting = append(l.waiting, conn)
+	if len(l.waiting) > maxStrangers {
+		l.waiting[0].Close()
+		l.waiting = l.waiting[1:]
+	}
+}
+
+// leave lets a connection go, which may have left already.
+func (l *lobby) leave(conn net.Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting = slices.DeleteFunc(l.waiting, func(waiting net.Conn) bool { return waiting == conn })
+}
+
+func handshake(conn *tls.Conn) error {
+	ctx, cancel := context.WithTimeout(context.Background(), handshakePatience)
+	defer cancel()
+	return conn.HandshakeContext(ctx)
+}
+
+// isPassing reports whether accept may succeed later: another process, or a command, has taken what the
+// system has of something.
+func isPassing(err error) bool {
+	for _, passing := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED} {
+		if errors.Is(err, passing) {
+			return true
+		}
+	}
+	return false
+}
