@@ -20,11 +20,14 @@ import (
 func newService(f *flags) *service {
 	surviveBrokenPipes()
 	closeInherited()
-	s := &service{hostGone: make(chan struct{})}
-	s.log = hclog.New(&hclog.LoggerOptions{Name: "bash-plugin", Level: hclog.LevelFromString(f.logLevel), Output: os.Stderr})
-	log.SetFlags(0)
-	log.SetOutput(s.log.StandardWriter(&hclog.StandardLoggerOptions{InferLevels: true})) // go-plugin uses package log, too
-	return s
+	logger := hclog.New(&hclog.LoggerOptions{
+		Name:   "bash-plugin",
+		Level:  hclog.LevelFromString(f.logLevel),
+		Output: os.Stderr,
+	})
+	log.SetFlags(0) // go-plugin uses package log, too
+	log.SetOutput(logger.StandardWriter(&hclog.StandardLoggerOptions{InferLevels: true}))
+	return &service{log: logger, hostGone: make(chan struct{})}
 }
 
 // serveDebug serves any number of hosts until a signal ends it. It prints the
@@ -35,14 +38,15 @@ func serveDebug(f *flags) error {
 	if err != nil {
 		return say(err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	ctx, stop := signal.NotifyContext(context.Background(),
+		os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer stop()
 	where := make(chan *plugin.ReattachConfig, 1)
 	announced := make(chan error, 1)
 	go func() {
-		err := announce(<-where)
-		announced <- err
-		if err != nil {
+		problem := announce(<-where)
+		announced <- problem
+		if problem != nil {
 			stop() // no host could find it
 		}
 	}()
@@ -69,6 +73,7 @@ func announce(at *plugin.ReattachConfig) error {
 		Network:  at.Addr.Network(),
 		Addr:     at.Addr.String(),
 	}.String()
-	_, err := fmt.Printf("export %s='%s'\n", shared.ReattachName, strings.ReplaceAll(value, "'", `'\''`))
+	quoted := "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+	_, err := fmt.Printf("export %s=%s\n", shared.ReattachName, quoted)
 	return err
 }

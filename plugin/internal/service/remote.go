@@ -22,17 +22,12 @@ import (
 // serveRemote serves hosts on other machines until a signal ends it. The sessions share
 // this process's table of processes and its guardian; each has an executor of its own.
 func serveRemote(f *flags) error {
-	s, signals := newService(f), make(chan os.Signal, 2)
+	s := newService(f)
+	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	var certs atomic.Pointer[tls.Config]
-	reload := func() error {
-		config, err := shared.LoadTLS(f.cert, f.key, f.clientCA)
-		if err == nil {
-			certs.Store(config)
-		}
-		return err
-	}
-	if err := reload(); err != nil {
+	certs := &certificates{flags: &f.remote}
+	err := certs.load()
+	if err != nil {
 		return err
 	}
 	cfg, err := s.prepare(f, 0)
@@ -40,45 +35,72 @@ func serveRemote(f *flags) error {
 		return err
 	}
 	defer rmtree.Path(s.folder) //nolint:errcheck // the guardian does it too
-	cfg.Table, cfg.Turns = process.NewTable(cfg.Guardian), job.NewTurns(runtime.GOMAXPROCS(0))
+	cfg.Table = process.NewTable(cfg.Guardian)
+	cfg.Turns = job.NewTurns(runtime.GOMAXPROCS(0))
 	defer cfg.Table.Close()
-	remote := &shared.Remote{TLS: certs.Load, MaxLinger: f.maxLinger, Logger: s.log, Open: func(session shared.SessionConfig) (shared.Bash, error) {
-		cfg := cfg
-		cfg.Dir = cmp.Or(session.Dir, cfg.Dir)
-		cfg.DropEnv = slices.Concat(cfg.DropEnv, session.DropEnv)
-		cfg.Env = slices.Concat(cfg.Env, session.Env)
-		cfg.Logger = cfg.Logger.With("host", session.Host)
-		return executor.New(cfg)
-	}}
-	failed := make(chan error, 2)
-	serve := func(what, address string, serve func(net.Listener) error) {
-		listener, err := net.Listen("tcp", address)
-		if err == nil {
-			s.log.Info("serves "+what, "address", listener.Addr().String())
-			err = serve(listener)
-		}
-		failed <- err
+	remote := &shared.Remote{
+		TLS:       certs.config.Load,
+		MaxLinger: f.remote.maxLinger,
+		Logger:    s.log,
+		Open:      func(session shared.SessionConfig) (shared.Bash, error) { return openSession(cfg, session) },
 	}
-	if f.health != "" {
+	failed := make(chan error, 2)
+	if f.remote.health != "" {
 		mux := http.NewServeMux()
 		mux.Handle("GET /healthz", remote)
-		go serve("its health", f.health, func(l net.Listener) error { return http.Serve(l, mux) })
+		serveHTTP := func(l net.Listener) error { return http.Serve(l, mux) }
+		go func() { failed <- s.listen("its health", f.remote.health, serveHTTP) }()
 	}
-	go serve("hosts", f.listen, remote.Serve)
+	go func() { failed <- s.listen("hosts", f.remote.listen, remote.Serve) }()
 	for {
 		select {
 		case err := <-failed:
 			return err
 		case sig := <-signals:
-			if sig == syscall.SIGHUP {
-				s.sayReload(reload())
-				continue
+			if sig != syscall.SIGHUP {
+				s.log.Info("ends", "signal", sig.String())
+				remote.Drain(f.remote.drain)
+				return nil
 			}
-			s.log.Info("ends", "signal", sig.String())
+			s.sayReload(certs.load())
 		}
-		remote.Drain(f.drain)
-		return nil
 	}
+}
+
+// certificates are the files that the -tls flags name. They can be read again while this
+// process serves.
+type certificates struct {
+	flags  *remoteFlags
+	config atomic.Pointer[tls.Config]
+}
+
+// load reads the files. If that fails, those from before stay in use.
+func (c *certificates) load() error {
+	config, err := shared.LoadTLS(c.flags.cert, c.flags.key, c.flags.clientCA)
+	if err != nil {
+		return err
+	}
+	c.config.Store(config)
+	return nil
+}
+
+// openSession makes the executor of a host's session.
+func openSession(cfg executor.Config, session shared.SessionConfig) (shared.Bash, error) {
+	cfg.Dir = cmp.Or(session.Dir, cfg.Dir)
+	cfg.DropEnv = slices.Concat(cfg.DropEnv, session.DropEnv)
+	cfg.Env = slices.Concat(cfg.Env, session.Env)
+	cfg.Logger = cfg.Logger.With("host", session.Host)
+	return executor.New(cfg)
+}
+
+// listen calls serve with a listener at an address, and logs what it serves.
+func (s *service) listen(what, address string, serve func(net.Listener) error) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	s.log.Info("serves "+what, "address", listener.Addr().String())
+	return serve(listener)
 }
 
 // sayReload logs whether the certificates could be read again.

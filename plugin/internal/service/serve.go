@@ -30,8 +30,10 @@ const endTimeout = 4 * time.Second
 type service struct {
 	log      hclog.Logger
 	executor *executor.Executor
-	folder   string        // of the socket
-	hostGone chan struct{} // closed when a host that was connected is gone
+	folder   string // of the socket
+
+	// hostGone is closed when the host was connected and is gone.
+	hostGone chan struct{}
 }
 
 // serve serves the host until the host asks the plugin to quit, or is gone.
@@ -44,13 +46,19 @@ func serve(f *flags) error {
 	}
 	lines := newLogPipe()
 	s := &service{hostGone: make(chan struct{})}
-	s.log = hclog.New(&hclog.LoggerOptions{Name: "bash-plugin", Level: hclog.LevelFromString(f.logLevel), Output: lines, JSONFormat: true})
-	if err := s.open(f, host); err != nil {
+	s.log = hclog.New(&hclog.LoggerOptions{
+		Name:       "bash-plugin",
+		Level:      hclog.LevelFromString(f.logLevel),
+		Output:     lines,
+		JSONFormat: true,
+	})
+	err := s.open(f, host)
+	if err != nil {
 		return say(err)
 	}
 	go s.watchHost()
 	go s.watchSignals()
-	err := shared.Serve(&shared.Plugin{
+	err = shared.Serve(&shared.Plugin{
 		Impl:         s.executor,
 		Disconnected: sync.OnceFunc(func() { close(s.hostGone) }),
 		Logs:         f.logs.Pattern(),
@@ -82,7 +90,8 @@ func (s *service) open(f *flags, host int) error {
 	return err
 }
 
-// prepare makes all but the executor, and returns its configuration.
+// prepare makes the socket's folder and the guardian. It returns the configuration for an
+// executor.
 func (s *service) prepare(f *flags, host int) (executor.Config, error) {
 	go sweepFolders()
 	s.folder = newFolder()
@@ -115,14 +124,15 @@ func (s *service) prepare(f *flags, host int) (executor.Config, error) {
 		return executor.Config{}, fmt.Errorf("cannot make a folder for the socket: %w", err)
 	}
 	return executor.Config{
-		Dir:     f.dir,
-		Env:     env,
-		DropEnv: f.dropEnv,
-		Confine: f.confine, Resources: f.resources,
-		Temp:     s.folder,
-		Logs:     logs,
-		Logger:   s.log,
-		Guardian: guardian,
+		Dir:       f.dir,
+		Env:       env,
+		DropEnv:   f.dropEnv,
+		Confine:   f.confine,
+		Resources: f.resources,
+		Temp:      s.folder,
+		Logs:      logs,
+		Logger:    s.log,
+		Guardian:  guardian,
 	}, nil
 }
 
