@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 
 	"github.com/hashicorp/go-plugin"
 
@@ -60,7 +61,8 @@ func (cfg *LaunchConfig) attach(ctx context.Context, r *Reattach) (*link, error)
 		Dial:    dial(r.Network, r.Addr, nil), // its log is on its stderr
 		Stopped: func() bool { return instance.IsStopped(r.PID) },
 		Patient: true,
-	}, shared.SessionConfig{Dir: cfg.Dir})
+	}, shared.SessionConfig{})
+	l.bash = inDir{l.bash, cfg.Dir}
 	ours, isOurs := errors.AsType[*shared.Error](err)
 	switch {
 	case err == nil:
@@ -74,6 +76,20 @@ func (cfg *LaunchConfig) attach(ctx context.Context, r *Reattach) (*link, error)
 		return nil, launchError("StartTimeout", err, "the plugin of %s (pid %d) does not answer within %v: does a debugger hold it?", ReattachName, r.PID, cfg.StartTimeout)
 	}
 	return nil, launchError("", err, "no plugin serves where %s says (%v): start bash-plugin -debug again and use the line that it prints, or unset the variable", ReattachName, err)
+}
+
+// inDir is the Bash of a plugin whose directory its hosts have not set: commands run in dir all the same.
+type inDir struct {
+	shared.Bash
+	dir string
+}
+
+// Execute implements shared.Bash.
+func (b inDir) Execute(ctx context.Context, req shared.ExecuteRequest) (*shared.Result, error) {
+	if !filepath.IsAbs(req.Dir) {
+		req.Dir = filepath.Join(b.dir, req.Dir)
+	}
+	return b.Bash.Execute(ctx, req)
 }
 
 // String is the value for the environment.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/http"
 	"net/rpc"
 	"strings"
 	"sync"
@@ -76,13 +75,6 @@ func (r *Remote) Serve(listener net.Listener) error {
 	return accept(listener, r.serve, func(err error) {
 		r.Logger.Error("cannot accept a connection", "error", err)
 	})
-}
-
-// ServeHTTP answers whether new sessions are taken: 200, or 503 once Drain was called.
-func (r *Remote) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	if r.sessions().IsDraining() {
-		w.WriteHeader(http.StatusServiceUnavailable)
-	}
 }
 
 // Drain refuses new sessions, tells the hosts, waits so long for the end of those that there are, then

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"sync"
 	"time"
 
 	"bashplugin/shared"
@@ -12,7 +10,8 @@ import (
 // growth prints how cost grows with the output of one command and with the
 // number of concurrent jobs.
 func (b *bench) growth() error {
-	if err := b.growthOfOutput(); err != nil {
+	err := b.growthOfOutput()
+	if err != nil {
 		return err
 	}
 	fmt.Println()
@@ -22,36 +21,42 @@ func (b *bench) growth() error {
 func (b *bench) growthOfOutput() error {
 	fmt.Println("| output | time | throughput | plugin memory |")
 	fmt.Println("|---|---|---|---|")
-	for _, size := range []int64{1 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20, 1 << 30, 8 << 30} {
-		size = int64(float64(size) * b.scale)
-		block := min(size, 1<<30)
-		if err := b.text(block); err != nil {
-			return err
-		}
-		repeat := size / max(block, 1)
-		pid := b.client.PluginPID()
-		if err := resetPeak(pid); err != nil {
-			return err
-		}
-		var times []time.Duration
-		for range 3 {
-			start := time.Now()
-			r, err := b.client.Execute(b.ctx, shared.ExecuteRequest{Command: fmt.Sprintf("for ((i=0; i<%d; i++)); do cat text; done", repeat), Timeout: time.Hour})
-			if err != nil {
-				return err
-			}
-			times = append(times, time.Since(start))
-			if r.Stdout.Path != "" {
-				_ = os.Remove(r.Stdout.Path) // to free the disk
-			}
-		}
-		peak, err := memory(pid, "VmHWM")
+	for _, bytes := range []int64{1 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20, 1 << 30, 8 << 30} {
+		err := b.withOutput(b.bytes(bytes))
 		if err != nil {
 			return err
 		}
-		m := median(times)
-		fmt.Printf("| %s | %s | %.1f MB/s | %s |\n", mib(size), ms(m), float64(size)/1e6/m.Seconds(), mib(peak))
 	}
+	return nil
+}
+
+// withOutput measures a command that writes so many bytes.
+func (b *bench) withOutput(bytes int64) error {
+	block := min(bytes, 1<<30)
+	err := b.text(block)
+	if err != nil {
+		return err
+	}
+	repeats := bytes / max(block, 1)
+	command := fmt.Sprintf("for ((i=0; i<%d; i++)); do cat text; done", repeats)
+	pid := b.client.PluginPID()
+	err = resetPeak(pid)
+	if err != nil {
+		return err
+	}
+	execute := b.executeOf(b.client, shared.ExecuteRequest{Command: command, Timeout: time.Hour})
+	execute.cleanUp = b.removeLogs
+	times, err := alternate(3, execute)
+	if err != nil {
+		return err
+	}
+	peak, err := memory(pid, "VmHWM")
+	if err != nil {
+		return err
+	}
+	typical := times[0]
+	rate := float64(bytes) / 1e6 / typical.Seconds()
+	fmt.Printf("| %s | %s | %.1f MB/s | %s |\n", size(bytes), ms(typical), rate, size(peak))
 	return nil
 }
 
@@ -59,45 +64,41 @@ func (b *bench) growthOfJobs() error {
 	fmt.Println("| concurrent jobs | Check, median | commands a second beside them | plugin memory |")
 	fmt.Println("|---|---|---|---|")
 	for _, jobs := range []int{1, 10, 50, 100, 200} {
-		if err := b.withJobs(jobs); err != nil {
+		err := b.withJobs(jobs)
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// withJobs measures calls while n jobs run.
 func (b *bench) withJobs(n int) error {
-	c, err := b.launch()
+	client, err := b.launch()
 	if err != nil {
 		return err
 	}
-	defer c.Close()
-	pids := make([]int, n)
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() {
-			if r, err := c.Execute(b.ctx, shared.ExecuteRequest{Command: "seq 100000; sleep 1000", Mode: shared.ModeBackground}); err == nil {
-				pids[i] = r.PID
-				_, _ = c.Check(b.ctx, shared.CheckRequest{PID: r.PID, Wait: time.Minute, WaitFor: "100000\n"})
-			}
-		})
-	}
-	wg.Wait()
-	i := 0
-	m, err := alternate(300,
-		func() error {
-			i++
-			_, err := c.Check(b.ctx, shared.CheckRequest{PID: pids[i%n]})
-			return err
-		},
-		func() error {
-			_, err := c.Execute(b.ctx, shared.ExecuteRequest{Command: "true"})
-			return err
-		})
+	defer client.Close()
+	pids := make(chan int, n)
+	err = atOnce(n, func() error {
+		pid, problem := b.startJob(client, "seq 100000; sleep 1000", "100000\n")
+		pids <- pid
+		return problem
+	})
 	if err != nil {
 		return err
 	}
-	rss, err := memory(c.PluginPID(), "VmRSS")
-	fmt.Printf("| %d | %s | %.0f | %s |\n", n, ms(m[0]), 1/m[1].Seconds(), mib(rss))
+	check := subject{run: func() error {
+		pid := <-pids // each job in turn
+		pids <- pid
+		return b.checkOf(client, shared.CheckRequest{PID: pid}).run()
+	}}
+	execute := b.executeOf(client, shared.ExecuteRequest{Command: "true"})
+	times, err := compare(300, check, execute)
+	if err != nil {
+		return err
+	}
+	resident, err := memory(client.PluginPID(), "VmRSS")
+	fmt.Printf("| %d | %s | %.0f | %s |\n", n, ms(times.plugin), 1/times.other.Seconds(), size(resident))
 	return err
 }

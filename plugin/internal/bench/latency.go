@@ -1,14 +1,33 @@
 package main
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 )
 
+func latencyRows() []row {
+	return []row{
+		{"Execute(\"true\"), end to end, mutual TLS", "os/exec, bash -c true, two pipes", "≤ 1.25 ×", trueLatency},
+		{
+			"the same, confined: files and network; Private too; files, network, memory; Disk alone",
+			"Execute(\"true\")", "+ ≤ 0.15 ms", confinedLatency,
+		},
+		{
+			"polling 50 jobs with a limit of memory; of two processes each",
+			"the same without limits", "≤ 1 % of a processor", pollingCost,
+		},
+		{"64 callers of \"true\", commands a second", "os/exec", "≥ 0.85 ×", trueThroughput},
+		{"sleep 60 & echo hi", "echo hi", "+ ≤ 3 ms", leftover},
+		{"a 50 KiB result", "an empty one", "+ ≤ 0.3 ms", largeResult},
+	}
+}
+
+// execute runs a command that must succeed.
 func (b *bench) execute(command string) error {
 	r, err := b.client.Execute(b.ctx, shared.ExecuteRequest{Command: command})
 	if err == nil && r.Status != shared.StatusCompleted {
@@ -17,146 +36,180 @@ func (b *bench) execute(command string) error {
 	return err
 }
 
-func (b *bench) rounds(n int) int { return max(5, int(float64(n)*b.scale)) }
-
-func trueLatency(b *bench) (string, bool, error) {
-	m, err := alternate(b.rounds(2000),
-		func() error { return b.execute("true") },
-		func() error { return osExec("true") })
-	if err != nil {
-		return "", false, err
-	}
-	ratio := float64(m[0]) / float64(m[1])
-	return fmt.Sprintf("%.2f × (%s, %s)", ratio, ms(m[0]), ms(m[1])), ratio <= 1.25, nil
+// commandOf runs a command that must succeed.
+func (b *bench) commandOf(command string) subject {
+	return subject{run: func() error { return b.execute(command) }}
 }
 
-func confinedLatency(b *bench) (string, bool, error) {
-	confined := func(c shared.Confine, r shared.Resources) func() error {
-		return func() error {
-			_, err := b.client.Execute(b.ctx, shared.ExecuteRequest{Command: "true", Confine: &c, Resources: r})
-			return err
-		}
+// executeOf is a call of Execute.
+func (b *bench) executeOf(client *host.Client, req shared.ExecuteRequest) subject {
+	return subject{run: func() error {
+		_, err := client.Execute(b.ctx, req)
+		return err
+	}}
+}
+
+// checkOf is a call of Check.
+func (b *bench) checkOf(client *host.Client, req shared.CheckRequest) subject {
+	return subject{run: func() error {
+		_, err := client.Check(b.ctx, req)
+		return err
+	}}
+}
+
+func trueLatency(b *bench) (outcome, error) {
+	withoutPlugin := subject{run: func() error { return osExec("true") }}
+	times, err := compare(b.rounds(2000), b.commandOf("true"), withoutPlugin)
+	if err != nil {
+		return outcome{}, err
+	}
+	return times.slowerAtMost(1.25), nil
+}
+
+func confinedLatency(b *bench) (outcome, error) {
+	confined := func(c shared.Confine, r shared.Resources) subject {
+		return b.executeOf(b.client, shared.ExecuteRequest{Command: "true", Confine: &c, Resources: r})
 	}
 	files := shared.Confine{ReadOnly: true, Writable: []string{b.dir}, NoNetwork: true}
 	private := shared.Confine{ReadOnly: true, Writable: []string{b.dir}, NoNetwork: true, Private: true}
-	m, err := alternate(b.rounds(1000),
+	medians, err := alternate(b.rounds(1000),
+		b.commandOf("true"),
 		confined(files, shared.Resources{}),
 		confined(private, shared.Resources{}),
 		confined(files, shared.Resources{Memory: 2 << 30}),
-		confined(shared.Confine{}, shared.Resources{Disk: 1 << 30}),
-		func() error { return b.execute("true") })
+		confined(shared.Confine{}, shared.Resources{Disk: 1 << 30}))
 	if err != nil {
-		return "", false, err
+		return outcome{}, err
 	}
-	plain := m[4]
-	text := fmt.Sprintf("+ %s, + %s, + %s, + %s (of %s)", ms(m[0]-plain), ms(m[1]-plain), ms(m[2]-plain), ms(m[3]-plain), ms(plain))
-	return text, m[0]-plain <= 150*time.Microsecond, nil
+	plain := medians[0]
+	text := fmt.Sprintf("+ %s, + %s, + %s, + %s (of %s)",
+		ms(medians[1]-plain), ms(medians[2]-plain), ms(medians[3]-plain), ms(medians[4]-plain), ms(plain))
+	return outcome{measured: text, met: medians[1]-plain <= 150*time.Microsecond}, nil
 }
 
 // pollingCost compares the processor time that the plugin takes while jobs with and
 // without limits run.
-func pollingCost(b *bench) (string, bool, error) {
-	share := func(command string, r shared.Resources) (float64, error) {
-		for range 50 {
-			if _, err := b.client.Execute(b.ctx, shared.ExecuteRequest{Command: command, Mode: shared.ModeBackground, Resources: r}); err != nil {
-				return 0, err
-			}
-		}
-		defer b.client.Kill(b.ctx, shared.KillRequest{PID: shared.AllJobs}) //nolint:errcheck // the next row would fail
-		time.Sleep(time.Second)
-		before, begin := processorTime(b.client.PluginPID()), time.Now()
-		time.Sleep(time.Duration(20*b.scale) * time.Second)
-		return float64(processorTime(b.client.PluginPID())-before) / float64(time.Since(begin)) * 100, nil
+func pollingCost(b *bench) (outcome, error) {
+	one, err := b.costOfLimits("sleep 1000")
+	if err != nil {
+		return outcome{}, err
 	}
-	var all [4]float64
-	for i, command := range []string{"sleep 1000", "sleep 1000", "sleep 1000 | sleep 1000", "sleep 1000 | sleep 1000"} {
-		var err error
-		if all[i], err = share(command, shared.Resources{Memory: int64(i%2) << 30}); err != nil {
-			return "", false, err
-		}
+	two, err := b.costOfLimits("sleep 1000 | sleep 1000")
+	if err != nil {
+		return outcome{}, err
 	}
-	return fmt.Sprintf("%.2f %%; %.2f %%", all[1]-all[0], all[3]-all[2]), all[1]-all[0] <= 1, nil
+	return outcome{measured: fmt.Sprintf("%.2f %%; %.2f %%", one, two), met: one <= 1}, nil
 }
 
-func trueThroughput(b *bench) (string, bool, error) {
+// costOfLimits returns what share of a processor the plugin takes more if 50 jobs have a
+// limit of memory, in percent.
+func (b *bench) costOfLimits(command string) (float64, error) {
+	without, err := b.costOfJobs(command, shared.Resources{})
+	if err != nil {
+		return 0, err
+	}
+	with, err := b.costOfJobs(command, shared.Resources{Memory: 1 << 30})
+	return with - without, err
+}
+
+// costOfJobs returns what share of a processor the plugin takes while 50 jobs run, in percent.
+func (b *bench) costOfJobs(command string, limits shared.Resources) (float64, error) {
+	req := shared.ExecuteRequest{Command: command, Mode: shared.ModeBackground, Resources: limits}
+	for range 50 {
+		_, err := b.client.Execute(b.ctx, req)
+		if err != nil {
+			return 0, err
+		}
+	}
+	defer b.client.Kill(b.ctx, shared.KillRequest{PID: shared.AllJobs}) //nolint:errcheck // the next row would fail
+	time.Sleep(time.Second)
+	before := processorTime(b.client.PluginPID())
+	begin := time.Now()
+	time.Sleep(time.Duration(20*b.scale) * time.Second)
+	taken := processorTime(b.client.PluginPID()) - before
+	return float64(taken) / float64(time.Since(begin)) * 100, nil
+}
+
+func trueThroughput(b *bench) (outcome, error) {
 	const callers = 64
 	each := b.rounds(40)
-	crowd := func(f func() error) func() error {
-		return func() error {
-			var wg sync.WaitGroup
-			errs := make(chan error, callers)
-			for range callers {
-				wg.Go(func() {
-					for range each {
-						if err := f(); err != nil {
-							errs <- err
-							return
-						}
-					}
-				})
-			}
-			wg.Wait()
-			close(errs)
-			return <-errs
-		}
+	crowd := func(run func() error) subject {
+		return subject{run: func() error { return atOnce(callers, func() error { return repeat(each, run) }) }}
 	}
-	m, err := alternate(5,
-		crowd(func() error { return b.execute("true") }),
-		crowd(func() error { return osExec("true") }))
+	throughPlugin := crowd(func() error { return b.execute("true") })
+	withoutPlugin := crowd(func() error { return osExec("true") })
+	times, err := compare(5, throughPlugin, withoutPlugin)
 	if err != nil {
-		return "", false, err
+		return outcome{}, err
 	}
-	ratio := float64(m[1]) / float64(m[0])
 	rate := func(d time.Duration) float64 { return float64(callers*each) / d.Seconds() }
-	return fmt.Sprintf("%.2f × (%.0f/s, %.0f/s)", ratio, rate(m[0]), rate(m[1])), ratio >= 0.85, nil
+	text := fmt.Sprintf("%.2f × (%.0f/s, %.0f/s)", times.speed(), rate(times.plugin), rate(times.other))
+	return outcome{measured: text, met: times.speed() >= 0.85}, nil
 }
 
-func leftover(b *bench) (string, bool, error) {
-	var jobs []int
-	m, err := alternate(b.rounds(100),
-		func() error {
+// atOnce calls run n times at the same time.
+func atOnce(n int, run func() error) error {
+	errs := make([]error, n)
+	var group sync.WaitGroup
+	for i := range n {
+		group.Go(func() { errs[i] = run() })
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+// repeat calls run n times, or until it fails.
+func repeat(n int, run func() error) error {
+	for range n {
+		err := run()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func leftover(b *bench) (outcome, error) {
+	pid := 0
+	background := subject{
+		run: func() error {
 			r, err := b.client.Execute(b.ctx, shared.ExecuteRequest{Command: "sleep 60 & echo hi"})
 			if err == nil {
-				jobs = append(jobs, r.PID)
+				pid = r.PID
 			}
 			return err
 		},
-		func() error {
-			for _, pid := range jobs { // this row is not used: it cleans up before the next run
-				if _, err := b.client.Kill(b.ctx, shared.KillRequest{PID: pid}); err != nil {
-					return err
-				}
-			}
-			jobs = nil
-			return nil
+		cleanUp: func() error {
+			_, err := b.client.Kill(b.ctx, shared.KillRequest{PID: pid})
+			return err
 		},
-		func() error { return b.execute("echo hi") })
-	if err != nil {
-		return "", false, err
 	}
-	return "+ " + ms(m[0]-m[2]), m[0]-m[2] <= 3*time.Millisecond, nil
+	times, err := compare(b.rounds(100), background, b.commandOf("echo hi"))
+	if err != nil {
+		return outcome{}, err
+	}
+	more := times.plugin - times.other
+	return outcome{measured: "+ " + ms(more), met: more <= 3*time.Millisecond}, nil
 }
 
-func largeResult(b *bench) (string, bool, error) {
+func largeResult(b *bench) (outcome, error) {
 	full, err := b.finishedJob("head -c 51200 /dev/zero | tr '\\0' x")
 	if err != nil {
-		return "", false, err
+		return outcome{}, err
 	}
 	empty, err := b.finishedJob("true")
 	if err != nil {
-		return "", false, err
+		return outcome{}, err
 	}
-	check := func(pid int) func() error {
-		return func() error {
-			_, err := b.client.Check(b.ctx, shared.CheckRequest{PID: pid, All: true})
-			return err
-		}
-	}
-	m, err := alternate(b.rounds(2000), check(full), check(empty))
+	times, err := compare(b.rounds(2000),
+		b.checkOf(b.client, shared.CheckRequest{PID: full, All: true}),
+		b.checkOf(b.client, shared.CheckRequest{PID: empty, All: true}))
 	if err != nil {
-		return "", false, err
+		return outcome{}, err
 	}
-	return fmt.Sprintf("+ %s (%s, %s)", ms(m[0]-m[1]), ms(m[0]), ms(m[1])), m[0]-m[1] <= 300*time.Microsecond, nil
+	more := times.plugin - times.other
+	text := fmt.Sprintf("+ %s (%s, %s)", ms(more), ms(times.plugin), ms(times.other))
+	return outcome{measured: text, met: more <= 300*time.Microsecond}, nil
 }
 
 // finishedJob runs a command as a background job and waits for its end.
@@ -167,71 +220,4 @@ func (b *bench) finishedJob(command string) (int, error) {
 	}
 	_, err = b.client.Check(b.ctx, shared.CheckRequest{PID: r.PID, Wait: time.Hour})
 	return r.PID, err
-}
-
-func checkLargeLog(b *bench) (string, bool, error) {
-	if err := b.text(int64(float64(1<<30) * b.scale)); err != nil {
-		return "", false, err
-	}
-	large, err := b.finishedJob("cat text")
-	if err != nil {
-		return "", false, err
-	}
-	defer b.client.Kill(b.ctx, shared.KillRequest{PID: large}) //nolint:errcheck // it only frees the disk
-	small, err := b.finishedJob("head -c 1024 text")
-	if err != nil {
-		return "", false, err
-	}
-	check := func(pid int) func() error {
-		return func() error {
-			_, err := b.client.Check(b.ctx, shared.CheckRequest{PID: pid})
-			return err
-		}
-	}
-	m, err := alternate(b.rounds(2000), check(large), check(small))
-	if err != nil {
-		return "", false, err
-	}
-	ratio := float64(m[0]) / float64(m[1])
-	return fmt.Sprintf("%.2f × (%s, %s)", ratio, ms(m[0]), ms(m[1])), ratio <= 1.5, nil
-}
-
-// checkBeside compares the slowest calls of Check while commands run, again and again,
-// with those of a quiet plugin.
-func checkBeside(commands ...shared.ExecuteRequest) func(*bench) (string, bool, error) {
-	return func(b *bench) (string, bool, error) {
-		job, err := b.finishedJob("echo hi")
-		if err != nil {
-			return "", false, err
-		}
-		sample := func() (time.Duration, error) {
-			var times []time.Duration
-			for begin := time.Now(); len(times) < b.rounds(1000) || time.Since(begin) < time.Duration(float64(2*time.Second)*b.scale); {
-				start := time.Now()
-				if _, err := b.client.Check(b.ctx, shared.CheckRequest{PID: job}); err != nil {
-					return 0, err
-				}
-				times = append(times, time.Since(start))
-			}
-			return p99(times), nil
-		}
-		calm, err := sample()
-		if err != nil {
-			return "", false, err
-		}
-		ctx, cancel := context.WithCancel(b.ctx)
-		var wg sync.WaitGroup
-		for _, req := range commands {
-			wg.Go(func() {
-				for ctx.Err() == nil {
-					_, _ = b.client.Execute(ctx, req)
-				}
-			})
-		}
-		loaded, err := sample()
-		cancel()
-		wg.Wait()
-		ratio := float64(loaded) / float64(calm)
-		return fmt.Sprintf("%.1f × (%s, %s)", ratio, ms(loaded), ms(calm)), ratio <= 5, err
-	}
 }

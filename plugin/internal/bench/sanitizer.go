@@ -11,44 +11,63 @@ import (
 	"bashplugin/plugin/internal/sanitize"
 )
 
-// throughSanitizer returns a function that runs raw through a Sanitizer, in chunks
-// like those from a pipe.
-func throughSanitizer(raw []byte) func() error {
-	z := sanitize.New(io.Discard)
-	return func() error {
+func sanitizerRows() []row {
+	return []row{
+		{"sanitizer alone, plain text", "memory copy", "≥ 0.25 ×", againstCopy},
+		{"the same", "ansi.Strip", "≥ 3 ×", againstStrip(input.BuildLog)},
+		{"sanitizer alone, coloured build", "ansi.Strip", "≥ 3 ×", againstStrip(input.ColouredBuild)},
+		{"sanitizer alone, CR progress bar", "ansi.Strip", "≥ 3 ×", againstStrip(input.ProgressBar)},
+		{"sanitizer alone, bar of blocks", "ansi.Strip", "≥ 3 ×", againstStrip(input.BlockBar)},
+		{"sanitizer alone, CJK text", "ansi.Strip", "≥ 3 ×", againstStrip(input.CJK)},
+	}
+}
+
+// throughSanitizer runs raw through a Sanitizer, in chunks like those from a pipe.
+func throughSanitizer(raw []byte) subject {
+	sanitizer := sanitize.New(io.Discard)
+	return subject{run: func() error {
 		for chunk := range slices.Chunk(raw, 64<<10) {
-			if _, err := z.Write(chunk); err != nil {
+			_, err := sanitizer.Write(chunk)
+			if err != nil {
 				return err
 			}
 		}
 		return nil
-	}
+	}}
 }
 
-func againstCopy(b *bench) (string, bool, error) {
+func againstCopy(b *bench) (outcome, error) {
 	raw := input.BuildLog(64 << 20) // larger than the caches
-	dst := make([]byte, len(raw))
-	m, err := alternate(b.rounds(50), throughSanitizer(raw), func() error { copy(dst, raw); return nil })
+	target := make([]byte, len(raw))
+	plainCopy := subject{run: func() error {
+		copy(target, raw)
+		return nil
+	}}
+	times, err := compare(b.rounds(50), throughSanitizer(raw), plainCopy)
 	if err != nil {
-		return "", false, err
+		return outcome{}, err
 	}
-	ratio := float64(m[1]) / float64(m[0])
-	rate := float64(len(raw)) / 1e9 / m[0].Seconds()
-	return fmt.Sprintf("%.2f × (%.1f GB/s)", ratio, rate), ratio >= 0.25, nil
+	rate := float64(len(raw)) / 1e9 / times.plugin.Seconds()
+	text := fmt.Sprintf("%.2f × (%.1f GB/s)", times.speed(), rate)
+	return outcome{measured: text, met: times.speed() >= 0.25}, nil
 }
 
 // againstStrip compares with ansi.Strip, which only removes escape sequences, and
 // gets the whole text at once.
-func againstStrip(generate func(int) []byte) func(*bench) (string, bool, error) {
-	return func(b *bench) (string, bool, error) {
+func againstStrip(generate func(int) []byte) func(*bench) (outcome, error) {
+	return func(b *bench) (outcome, error) {
 		raw := generate(4 << 20)
 		text := string(raw)
-		m, err := alternate(b.rounds(50), throughSanitizer(raw), func() error { ansi.Strip(text); return nil })
+		strip := subject{run: func() error {
+			ansi.Strip(text)
+			return nil
+		}}
+		times, err := compare(b.rounds(50), throughSanitizer(raw), strip)
 		if err != nil {
-			return "", false, err
+			return outcome{}, err
 		}
-		ratio := float64(m[1]) / float64(m[0])
-		rate := float64(len(raw)) / 1e6 / m[0].Seconds()
-		return fmt.Sprintf("%.1f × (%.0f MB/s)", ratio, rate), ratio >= 3, nil
+		rate := float64(len(raw)) / 1e6 / times.plugin.Seconds()
+		measured := fmt.Sprintf("%.1f × (%.0f MB/s)", times.speed(), rate)
+		return outcome{measured: measured, met: times.speed() >= 3}, nil
 	}
 }

@@ -14,42 +14,56 @@ import (
 	"bashplugin/shared/host"
 )
 
+func startRows() []row {
+	return []row{
+		{"bash-plugin -version", "an empty go-plugin plugin that exits at once", "≤ 1.5 ×", programStart},
+		{
+			"Launch to first result, checksum and mutual TLS",
+			"cold start of an empty go-plugin plugin, mutual TLS", "≤ 1.5 ×", launchLatency,
+		},
+		{"Launch, a command and Close beside 2,000 processes", "the same alone", "≤ 1.5 ×", crowdedSession},
+	}
+}
+
 // emptyPlugin builds the plugin that does nothing.
 func (b *bench) emptyPlugin() (path string, err error) {
 	path = filepath.Join(b.dir, "emptyplugin")
-	if out, err := exec.CommandContext(b.ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "bashplugin/plugin/internal/bench/emptyplugin").CombinedOutput(); err != nil {
+	build := exec.CommandContext(b.ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path,
+		"bashplugin/plugin/internal/bench/emptyplugin")
+	out, err := build.CombinedOutput()
+	if err != nil {
 		return "", fmt.Errorf("cannot build an empty plugin: %w: %s", err, out)
 	}
 	return path, nil
 }
 
 // programStart measures the time that packages spend in their init functions.
-func programStart(b *bench) (string, bool, error) {
+func programStart(b *bench) (outcome, error) {
 	empty, err := b.emptyPlugin()
 	if err != nil {
-		return "", false, err
+		return outcome{}, err
 	}
-	start := func(path string) func() error {
-		return func() error { return exec.CommandContext(b.ctx, path, "-version").Run() }
+	start := func(path string) subject {
+		return subject{run: func() error { return exec.CommandContext(b.ctx, path, "-version").Run() }}
 	}
-	m, err := alternate(b.rounds(50), start(b.path), start(empty))
+	times, err := compare(b.rounds(50), start(b.path), start(empty))
 	if err != nil {
-		return "", false, err
+		return outcome{}, err
 	}
-	ratio := float64(m[0]) / float64(m[1])
-	return fmt.Sprintf("%.2f × (%s)", ratio, ms(m[0])), ratio <= 1.5, nil
+	text := fmt.Sprintf("%.2f × (%s)", times.slowness(), ms(times.plugin))
+	return outcome{measured: text, met: times.slowness() <= 1.5}, nil
 }
 
 // launchLatency is the time from Launch to the first result, with checksum and mutual
 // TLS.
-func launchLatency(b *bench) (string, bool, error) {
+func launchLatency(b *bench) (outcome, error) {
 	empty, err := b.emptyPlugin()
 	if err != nil {
-		return "", false, err
+		return outcome{}, err
 	}
 	binary, err := os.ReadFile(b.path)
 	if err != nil {
-		return "", false, err
+		return outcome{}, err
 	}
 	sum := sha256.Sum256(binary)
 	var clients []*host.Client
@@ -62,57 +76,60 @@ func launchLatency(b *bench) (string, bool, error) {
 			p.Kill()
 		}
 	}()
-	launch := func() error {
-		c, err := host.Launch(b.ctx, host.LaunchConfig{Path: b.path, SHA256: sum[:], LogDir: filepath.Join(b.dir, "logs")})
-		if err != nil {
-			return err
+	launch := subject{run: func() error {
+		c, problem := host.Launch(b.ctx, host.LaunchConfig{Path: b.path, SHA256: sum[:], LogDir: b.logs()})
+		if problem != nil {
+			return problem
 		}
 		clients = append(clients, c)
-		_, err = c.Execute(b.ctx, shared.ExecuteRequest{Command: "true"})
-		return err
-	}
-	plain := func() error {
-		p := plugin.NewClient(&plugin.ClientConfig{HandshakeConfig: shared.Handshake, Plugins: plugin.PluginSet{}, Cmd: exec.CommandContext(b.ctx, empty),
-			AutoMTLS: true, Logger: hclog.NewNullLogger()})
+		return b.executeOf(c, shared.ExecuteRequest{Command: "true"}).run()
+	}}
+	plain := subject{run: func() error {
+		p := plugin.NewClient(&plugin.ClientConfig{
+			HandshakeConfig: shared.Handshake,
+			Plugins:         plugin.PluginSet{},
+			Cmd:             exec.CommandContext(b.ctx, empty),
+			AutoMTLS:        true,
+			Logger:          hclog.NewNullLogger(),
+		})
 		plugins = append(plugins, p)
-		protocol, err := p.Client()
-		if err != nil {
-			return err
+		protocol, problem := p.Client()
+		if problem != nil {
+			return problem
 		}
 		return protocol.Ping()
-	}
-	m, err := alternate(b.rounds(20), launch, plain)
+	}}
+	times, err := compare(b.rounds(20), launch, plain)
 	if err != nil {
-		return "", false, err
+		return outcome{}, err
 	}
-	ratio := float64(m[0]) / float64(m[1])
-	return fmt.Sprintf("%.2f × (%s)", ratio, ms(m[0])), ratio <= 1.5, nil
+	text := fmt.Sprintf("%.2f × (%s)", times.slowness(), ms(times.plugin))
+	return outcome{measured: text, met: times.slowness() <= 1.5}, nil
 }
 
 // crowdedSession measures a session of one command beside many processes of others.
-func crowdedSession(b *bench) (string, bool, error) {
-	session := func() error {
-		c, err := host.Launch(b.ctx, host.LaunchConfig{Path: b.path, LogDir: filepath.Join(b.dir, "logs")})
+func crowdedSession(b *bench) (outcome, error) {
+	session := subject{run: func() error {
+		c, err := host.Launch(b.ctx, host.LaunchConfig{Path: b.path, LogDir: b.logs()})
 		if err != nil {
 			return err
 		}
 		defer c.Close()
-		_, err = c.Execute(b.ctx, shared.ExecuteRequest{Command: "true"})
-		return err
-	}
+		return b.executeOf(c, shared.ExecuteRequest{Command: "true"}).run()
+	}}
 	alone, err := alternate(b.rounds(20), session)
 	if err != nil {
-		return "", false, err
+		return outcome{}, err
 	}
-	crowd, err := b.client.Execute(b.ctx, shared.ExecuteRequest{Command: "for i in {1..2000}; do sleep 1000 & done"})
+	crowd := shared.ExecuteRequest{Command: "for i in {1..2000}; do sleep 1000 & done"}
+	r, err := b.client.Execute(b.ctx, crowd)
 	if err != nil {
-		return "", false, err
+		return outcome{}, err
 	}
-	defer b.client.Kill(b.ctx, shared.KillRequest{PID: crowd.PID}) //nolint:errcheck // Close ends them otherwise
+	defer b.client.Kill(b.ctx, shared.KillRequest{PID: r.PID}) //nolint:errcheck // Close ends them otherwise
 	crowded, err := alternate(b.rounds(20), session)
 	if err != nil {
-		return "", false, err
+		return outcome{}, err
 	}
-	ratio := float64(crowded[0]) / float64(alone[0])
-	return fmt.Sprintf("%.2f × (%s, %s)", ratio, ms(crowded[0]), ms(alone[0])), ratio <= 1.5, nil
+	return comparison{plugin: crowded[0], other: alone[0]}.slowerAtMost(1.5), nil
 }

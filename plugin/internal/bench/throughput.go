@@ -1,17 +1,23 @@
 package main
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"bashplugin/plugin/internal/bench/input"
 	"bashplugin/shared"
 )
+
+func throughputRows() []row {
+	return []row{
+		{"text through Execute, full log kept", "cat f | tee log | tail -c 51200", "≥ 1 ×", textAgainstTee},
+		{"the same", "cat f | cat > log", "≥ 0.7 ×", textAgainstCat},
+		{"256 MiB of text, searched for notable lines", "not searched", "≥ 0.7 ×", notableThroughput},
+		{"16 commands of 64 MiB at once", "one after the other", "≥ 0.5 ×", manyAtOnce},
+	}
+}
 
 // text makes the file "text", a build log.
 func (b *bench) text(size int64) error { return b.file("text", size, input.BuildLog) }
@@ -22,7 +28,8 @@ func (b *bench) coloured(size int64) error { return b.file("coloured", size, inp
 // file makes a file of seeded text in the scratch folder, unless it exists.
 func (b *bench) file(name string, size int64, text func(int) []byte) error {
 	path := filepath.Join(b.dir, name)
-	if info, err := os.Stat(path); err == nil && info.Size() == size {
+	info, err := os.Stat(path)
+	if err == nil && info.Size() == size {
 		return nil
 	}
 	file, err := os.Create(path)
@@ -31,16 +38,14 @@ func (b *bench) file(name string, size int64, text func(int) []byte) error {
 	}
 	defer file.Close()
 	block := text(1 << 20)
-	w := bufio.NewWriterSize(file, 1<<20)
-	for written := int64(0); written < size; {
-		n, err := w.Write(block[:min(int64(len(block)), size-written)])
+	left := size
+	for left > 0 {
+		block = block[:min(int64(len(block)), left)]
+		_, err = file.Write(block)
 		if err != nil {
 			return err
 		}
-		written += int64(n)
-	}
-	if err := w.Flush(); err != nil {
-		return err
+		left -= int64(len(block))
 	}
 	return file.Sync() // so that writing it does not slow down the measured runs
 }
@@ -59,175 +64,100 @@ func (b *bench) catText() error {
 }
 
 func (b *bench) removeLogs() error {
-	logs, err := filepath.Glob(filepath.Join(b.dir, "logs", "*", "*.log"))
+	logs, err := filepath.Glob(filepath.Join(b.logs(), "*", "*.log"))
+	if err != nil {
+		return err
+	}
 	for _, path := range logs {
-		if err := os.Remove(path); err != nil {
+		err = os.Remove(path)
+		if err != nil {
 			return err
 		}
 	}
-	return err
+	return nil
 }
 
-func (b *bench) throughput(against string) (float64, []time.Duration, error) {
-	if err := b.text(int64(float64(1<<30) * b.scale)); err != nil {
-		return 0, nil, err
-	}
-	shell := func() error { return osExec("cd '" + b.dir + "' && " + against) }
-	clean := func() error { return osExec("rm -f '" + b.dir + "/log'") }
-	if err := b.catText(); err != nil { // once before, to get memory from the system that all runs use
-		return 0, nil, err
-	}
-	m, err := alternate(9, b.catText, b.removeLogs, shell, clean)
+// throughput compares cat through the plugin with a command of the shell.
+func (b *bench) throughput(against string) (comparison, error) {
+	err := b.text(b.bytes(1 << 30))
 	if err != nil {
-		return 0, nil, err
+		return comparison{}, err
 	}
-	return float64(m[2]) / float64(m[0]), []time.Duration{m[0], m[2]}, nil
-}
-
-func (b *bench) rate(d time.Duration) string {
-	return fmt.Sprintf("%.0f MB/s", float64(1<<30)*b.scale/1e6/d.Seconds())
-}
-
-func textAgainstTee(b *bench) (string, bool, error) {
-	ratio, m, err := b.throughput("cat text | tee log | tail -c 51200")
+	err = b.catText() // once before, to get memory from the system that all runs use
 	if err != nil {
-		return "", false, err
+		return comparison{}, err
 	}
-	return fmt.Sprintf("%.2f × (%s, %s)", ratio, b.rate(m[0]), b.rate(m[1])), ratio >= 1, nil
+	shell := subject{
+		run:     func() error { return osExec("cd '" + b.dir + "' && " + against) },
+		cleanUp: func() error { return osExec("rm -f '" + b.dir + "/log'") },
+	}
+	return compare(9, subject{run: b.catText, cleanUp: b.removeLogs}, shell)
 }
 
-func textAgainstCat(b *bench) (string, bool, error) {
-	ratio, m, err := b.throughput("cat text | cat > log")
+// rates describes a comparison of throughputs.
+func (b *bench) rates(times comparison) string {
+	megabytes := float64(b.bytes(1<<30)) / 1e6
+	return fmt.Sprintf("%.2f × (%.0f MB/s, %.0f MB/s)",
+		times.speed(), megabytes/times.plugin.Seconds(), megabytes/times.other.Seconds())
+}
+
+func textAgainstTee(b *bench) (outcome, error) {
+	times, err := b.throughput("cat text | tee log | tail -c 51200")
 	if err != nil {
-		return "", false, err
+		return outcome{}, err
 	}
-	return fmt.Sprintf("%.2f × (%s, %s)", ratio, b.rate(m[0]), b.rate(m[1])), ratio >= 0.7, nil
+	return outcome{measured: b.rates(times), met: times.speed() >= 1}, nil
+}
+
+func textAgainstCat(b *bench) (outcome, error) {
+	times, err := b.throughput("cat text | cat > log")
+	if err != nil {
+		return outcome{}, err
+	}
+	return outcome{measured: b.rates(times), met: times.speed() >= 0.7}, nil
 }
 
 // notableThroughput searches a flood that has a notable line nowhere but at its end.
-func notableThroughput(b *bench) (string, bool, error) {
-	if err := b.file("plain", int64(float64(1<<28)*b.scale), input.Compiling); err != nil {
-		return "", false, err
-	}
-	cat := func(limits shared.Limits) func() error {
-		return func() error {
-			_, err := b.client.Execute(b.ctx, shared.ExecuteRequest{Command: "cat plain; echo error; seq 3000", Timeout: time.Hour, Limits: limits})
-			return err
-		}
-	}
-	m, err := alternate(9, cat(shared.Limits{Notable: 10}), b.removeLogs, cat(shared.Limits{}), b.removeLogs)
+func notableThroughput(b *bench) (outcome, error) {
+	err := b.file("plain", b.bytes(1<<28), input.Compiling)
 	if err != nil {
-		return "", false, err
+		return outcome{}, err
 	}
-	ratio := float64(m[2]) / float64(m[0])
-	return fmt.Sprintf("%.2f ×", ratio), ratio >= 0.7, nil
+	cat := func(limits shared.Limits) subject {
+		req := shared.ExecuteRequest{Command: "cat plain; echo error; seq 3000", Timeout: time.Hour, Limits: limits}
+		execute := b.executeOf(b.client, req)
+		execute.cleanUp = b.removeLogs
+		return execute
+	}
+	times, err := compare(9, cat(shared.Limits{Notable: 10}), cat(shared.Limits{}))
+	if err != nil {
+		return outcome{}, err
+	}
+	return outcome{measured: fmt.Sprintf("%.2f ×", times.speed()), met: times.speed() >= 0.7}, nil
 }
 
 // manyAtOnce compares commands that write at the same time with the same commands
 // one after the other.
-func manyAtOnce(b *bench) (string, bool, error) {
+func manyAtOnce(b *bench) (outcome, error) {
 	const commands = 16
-	size := int64(float64(64<<20) * b.scale)
-	if err := b.text(commands * size); err != nil {
-		return "", false, err
-	}
-	command := fmt.Sprintf("head -c %d text", size)
-	execute := func() error {
-		_, err := b.client.Execute(b.ctx, shared.ExecuteRequest{Command: command, Timeout: time.Hour})
-		return err
-	}
-	atOnce := func() error {
-		ended := make(chan error)
-		for range commands {
-			go func() { ended <- execute() }()
-		}
-		var errs []error
-		for range commands {
-			errs = append(errs, <-ended)
-		}
-		return errors.Join(errs...)
-	}
-	inTurn := func() error {
-		for range commands {
-			if err := execute(); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	m, err := alternate(9, atOnce, b.removeLogs, inTurn, b.removeLogs)
+	each := b.bytes(64 << 20)
+	err := b.text(commands * each)
 	if err != nil {
-		return "", false, err
+		return outcome{}, err
 	}
-	ratio := float64(m[2]) / float64(m[0])
-	return fmt.Sprintf("%.2f × (%s, %s)", ratio, ms(m[0]), ms(m[2])), ratio >= 0.5, nil
-}
-
-func memoryFlow(b *bench) (string, bool, error) {
-	if err := b.text(int64(float64(1<<30) * b.scale)); err != nil {
-		return "", false, err
+	req := shared.ExecuteRequest{Command: fmt.Sprintf("head -c %d text", each), Timeout: time.Hour}
+	execute := b.executeOf(b.client, req)
+	together := subject{
+		run:     func() error { return atOnce(commands, execute.run) },
+		cleanUp: b.removeLogs,
 	}
-	c, err := b.launch()
+	inTurn := subject{
+		run:     func() error { return repeat(commands, execute.run) },
+		cleanUp: b.removeLogs,
+	}
+	times, err := compare(9, together, inTurn)
 	if err != nil {
-		return "", false, err
+		return outcome{}, err
 	}
-	defer c.Close()
-	if _, err := c.Execute(b.ctx, shared.ExecuteRequest{Command: "true"}); err != nil {
-		return "", false, err
-	}
-	idle, err := memory(c.PluginPID(), "VmRSS")
-	if err != nil {
-		return "", false, err
-	}
-	if _, err := c.Execute(b.ctx, shared.ExecuteRequest{Command: "for i in 1 2 3 4 5; do cat text; done", Timeout: time.Hour}); err != nil {
-		return "", false, err
-	}
-	peak, err := memory(c.PluginPID(), "VmHWM")
-	if err != nil {
-		return "", false, err
-	}
-	return "+ " + mib(peak-idle), peak-idle < 24<<20, b.removeLogs()
-}
-
-func memoryJobs(b *bench) (string, bool, error) {
-	c, err := b.launch()
-	if err != nil {
-		return "", false, err
-	}
-	defer c.Close()
-	if err := b.text(int64(float64(1<<30) * b.scale)); err != nil {
-		return "", false, err
-	}
-	var wg sync.WaitGroup
-	errs := make(chan error, 200)
-	for range 200 {
-		wg.Go(func() {
-			r, err := c.Execute(b.ctx, shared.ExecuteRequest{Command: "head -c 10485760 text; echo; echo written; sleep 1000", Mode: shared.ModeBackground})
-			if err == nil {
-				_, err = c.Check(b.ctx, shared.CheckRequest{PID: r.PID, Wait: time.Minute, WaitFor: "^written$|\nwritten"})
-			}
-			errs <- err
-		})
-	}
-	wg.Wait()
-	for range 200 {
-		if err := <-errs; err != nil {
-			return "", false, err
-		}
-	}
-	rss, err := memory(c.PluginPID(), "VmRSS")
-	return mib(rss), rss < 100<<20, err
-}
-
-func memoryIdle(b *bench) (string, bool, error) {
-	c, err := b.launch()
-	if err != nil {
-		return "", false, err
-	}
-	defer c.Close()
-	if _, err := c.Execute(b.ctx, shared.ExecuteRequest{Command: "true"}); err != nil {
-		return "", false, err
-	}
-	rss, err := memory(c.PluginPID(), "VmRSS")
-	return mib(rss), rss < 20<<20, err
+	return times.fasterAtLeast(0.5), nil
 }

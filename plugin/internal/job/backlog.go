@@ -5,18 +5,19 @@ import (
 	"unicode/utf8"
 )
 
-// backlogSize is how many bytes wait at most. If there are more, only the last half remains.
+// backlogSize is how many bytes wait at most. If there are more, only the last
+// backlogSize/2 of them are kept.
 const backlogSize = 128 << 10
 
 // backlog is output that a screen has not drawn yet.
 type backlog []byte
 
-// cancel ends the control sequence or the character of up to four bytes that skipped bytes
-// have cut.
+// cancel takes the place of skipped bytes. It ends the control sequence, or the character of
+// up to four bytes, that they may have cut.
 const cancel = "\x18\x18\x18\x18"
 
-// put adds output. If bytes are skipped, what follows begins in the first column, with a
-// control sequence, or at least with a whole character.
+// put adds output. If it skips bytes, it also skips those after them up to a CR or a control
+// sequence or, if there is none, up to a whole character.
 func (b *backlog) put(p []byte) {
 	*b = append(*b, p...)
 	if len(*b) <= backlogSize {
@@ -38,12 +39,12 @@ func (b *backlog) take() []byte {
 	return all
 }
 
-// scroll moves what a screen shows away and the cursor to the first row.
+// scroll scrolls away all that a screen shows, and moves the cursor to the first row.
 const scroll = "\x1b[9999S\x1b[9999A"
 
-// visible returns p, which begins outside control sequences, without lines that scroll away.
-// Once twice as many lines have come as the screen has rows, nothing of before is left on
-// it, wherever in the scrolling region the cursor was.
+// visible returns p without lines that scroll away. p begins outside control sequences. If p
+// has at least twice as many lines as the screen has rows, nothing that was there before is
+// left on the screen, wherever in the scrolling region the cursor was.
 func visible(p []byte, rows int) []byte {
 	kept := lastLines(p, rows)
 	if lastLines(p[:kept], rows) == 0 || !isLines(p[:kept]) {
@@ -52,8 +53,8 @@ func visible(p []byte, rows int) []byte {
 	return append([]byte(scroll), p[kept:]...)
 }
 
-// lastLines returns where the last lines of p begin, with the line break before them; if
-// there are fewer, 0.
+// lastLines returns the position of the line break before the last count lines of p, 0 if
+// there are fewer lines.
 func lastLines(p []byte, count int) int {
 	begin := len(p)
 	for range count {
@@ -64,7 +65,11 @@ func lastLines(p []byte, count int) int {
 
 // isLines reports whether all control sequences of p colour text or erase in their line.
 func isLines(p []byte) bool {
-	for i := bytes.IndexByte(p, '\x1b'); i >= 0; i = bytes.IndexByte(p, '\x1b') {
+	for {
+		i := bytes.IndexByte(p, '\x1b')
+		if i < 0 {
+			return true
+		}
 		p = p[i+1:]
 		rest, isControl := bytes.CutPrefix(p, []byte("["))
 		rest = bytes.TrimLeft(rest, "0123456789:;")
@@ -72,5 +77,4 @@ func isLines(p []byte) bool {
 			return false
 		}
 	}
-	return true
 }

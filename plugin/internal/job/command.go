@@ -12,14 +12,17 @@ const maxArgument = 128 << 10
 
 // runScript replaces a command that is too long for an argument. It reads the
 // command from descriptor 3 and runs it as bash -c would, without the descriptor and
-// the variable. The script that BASH_ENV names runs earlier and may have used
-// the descriptor.
+// the variable. The script that BASH_ENV names runs earlier and may have read from the
+// descriptor, or closed it.
+//
+// It is one line, so that bash counts lines as the command does.
 const runScript = `IFS= builtin read -r -d "" <&3 || :; exec 3<&-; ` +
-	`[[ ${REPLY-} ]] || { builtin echo "bash: the command is lost: BASH_ENV uses descriptor 3, by which a long one comes" >&2; builtin exit 126; }; ` +
-	`builtin eval "unset REPLY;$REPLY"` // on one line, so that bash's line numbers are those of the command
+	`[[ ${REPLY-} ]] || { builtin echo "bash: the command is lost: ` +
+	`BASH_ENV uses descriptor 3, by which a long one comes" >&2; builtin exit 126; }; ` +
+	`builtin eval "unset REPLY;$REPLY"`
 
-// arguments adds the command to spec. The caller closes the file, which is nil for a
-// short command, after the start.
+// arguments adds the command to spec. For a long command it returns a file, which the caller
+// closes after the start; for a short one it returns nil.
 func arguments(spec *process.Spec, command string) (*os.File, error) {
 	spec.Args = []string{"bash", "-c", "--", command} // -- for a command that begins with - or +
 	if len(command) < maxArgument {

@@ -13,20 +13,30 @@ import (
 )
 
 const (
-	displayCluster = 40 // bytes of a character with its accents; the longest emoji has 35
-	displayCell    = 8  // bytes that a cell has on average at most, more than in any script
-	displayNumber  = 4  // digits of a number in a control sequence
-	displayString  = 64 // bytes of a string (a title, a link, an image), more than colours have
+	// displayCluster is how many bytes a character may have with its accents. The longest
+	// emoji has 35.
+	displayCluster = 40
+
+	// displayCell is how many bytes a cell may have on average, more than in any script.
+	displayCell = 8
+
+	// displayNumber is how many digits a number in a control sequence may have.
+	displayNumber = 4
+
+	// displayString is how many bytes of a string (a title, a link, an image) pass. The
+	// strings that set colours have fewer.
+	displayString = 64
 )
 
-// display is a terminal emulator behind a filter. What it costs to draw a byte is bounded,
-// at the largest size by some milliseconds, and so is the memory that it takes.
+// display is a terminal emulator behind a filter. Its memory is bounded, and so is the time
+// to draw a byte: by some milliseconds at the largest size.
 type display struct {
-	columns, rows int
-	answer        func(string) // takes what the terminal answers to a program
-	filter        filter
-	emulator      *vt.Emulator
-	answered      chan struct{} // closed when the goroutine has ended that reads the answers
+	columns  int
+	rows     int
+	answer   func(string) // gets what the terminal answers
+	filter   filter
+	emulator *vt.Emulator
+	answered chan struct{} // closed when pass has ended
 }
 
 // open begins with an empty screen.
@@ -38,7 +48,7 @@ func (d *display) open() {
 	go d.pass(d.emulator, d.answered)
 }
 
-// pass passes the emulator's answers on. The emulator waits for their reader.
+// pass passes the emulator's answers on. The emulator blocks until somebody reads them.
 func (d *display) pass(e *vt.Emulator, done chan struct{}) {
 	defer close(done)
 	defer func() {
@@ -62,7 +72,7 @@ func (d *display) close() {
 	d.emulator = nil
 }
 
-// reopen, deferred, begins with an empty screen if the emulator has failed.
+// reopen is deferred. If the emulator has panicked, it begins with an empty screen.
 func (d *display) reopen() {
 	if recover() != nil {
 		d.close()
@@ -70,7 +80,7 @@ func (d *display) reopen() {
 	}
 }
 
-// draw draws until a time, one character at least, and returns what is left.
+// draw draws until a time, but at least one character, and returns what is left.
 func (d *display) draw(part []byte, until time.Time) (left []byte) {
 	defer d.reopen()
 	var buffer [displayCluster]byte
@@ -89,17 +99,19 @@ func (d *display) draw(part []byte, until time.Time) (left []byte) {
 	return left
 }
 
-// character returns the length of p's first character, with its accents. The emulator
-// takes what is written at once as one text, which it keeps as long as any part is shown.
+// character returns the length of p's first character, with its accents. Characters are
+// written one by one, because the emulator keeps all the text of one Write in memory as long
+// as it shows any part of that.
 func character(p []byte) int {
 	if p[0] < utf8.RuneSelf {
 		return 1
 	}
-	cluster, _ := ansi.FirstGraphemeCluster(p[:min(len(p), displayCluster)], ansi.GraphemeWidth)
+	p = p[:min(len(p), displayCluster)]
+	cluster, _ := ansi.FirstGraphemeCluster(p, ansi.GraphemeWidth)
 	return len(cluster)
 }
 
-// isBetween reports whether what is drawn next is outside control sequences.
+// isBetween reports whether the byte that is drawn next is outside control sequences.
 func (d *display) isBetween() bool { return d.filter.state == parser.GroundState }
 
 // text returns what the terminal shows.
@@ -115,13 +127,17 @@ func (d *display) text() string {
 	return strings.ToValidUTF8(strings.TrimRight(shown, "\n"), "")
 }
 
-// filter follows control sequences, just as the emulator's parser does, and cuts what would
-// cost much: long numbers and long strings. Strings lose what is not ASCII, in which the
-// parser sees control characters.
+// filter follows control sequences, just as the emulator's parser does. It cuts long numbers
+// and long strings, which would take the emulator long. From strings it also removes the
+// bytes that are not ASCII, because the parser sees control characters in them.
 type filter struct {
-	state   parser.State
-	missing int // bytes of a character, in parser.Utf8State
-	size    int // digits of the number, or bytes of the string, so far
+	state parser.State
+
+	// missing is how many bytes of a character are to come, in parser.Utf8State.
+	missing int
+
+	// size is how many digits the number, or bytes the string, has so far.
+	size int
 }
 
 // passes reports whether the emulator gets b.
@@ -156,7 +172,8 @@ func (f *filter) passes(b byte) bool {
 
 func (f *filter) inString() bool {
 	switch f.state {
-	case parser.OscStringState, parser.DcsStringState, parser.SosStringState, parser.PmStringState, parser.ApcStringState:
+	case parser.OscStringState, parser.DcsStringState, parser.SosStringState,
+		parser.PmStringState, parser.ApcStringState:
 		return true
 	}
 	return false

@@ -26,8 +26,10 @@ func (j *Job) fail(p any, stack []byte) {
 	if j.failure != nil {
 		return
 	}
-	j.failure = &shared.Error{Code: shared.CodeInternal, Message: fmt.Sprintf(
-		"the plugin failed with this command, which is a bug, and has ended the command: panic: %v", p)}
+	j.failure = &shared.Error{
+		Code:    shared.CodeInternal,
+		Message: fmt.Sprintf("the plugin ended this command because of a bug of its own: panic: %v", p),
+	}
 	if j.group != nil {
 		go j.group.End(syscall.SIGKILL, 0)
 	}

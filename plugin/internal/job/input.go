@@ -13,15 +13,18 @@ import (
 // read waits in memory, so that no caller waits for the command. A command without a
 // stdin has a nil input, which does nothing.
 type input struct {
-	to   *os.File      // the writing end of a pipe, or a terminal, which the source closes
+	// to is the writing end of a pipe, or a terminal. The source closes a terminal.
+	to   *os.File
 	tty  bool          // to is a terminal
 	done chan struct{} // closed when run has ended
 
 	mu      sync.Mutex // guards the fields below
 	changed *sync.Cond
-	waiting []byte // at most shared.MaxInputBytes; run removes what it has written
-	last    bool   // nothing comes after waiting
-	broken  bool   // the command reads no more
+	last    bool // nothing comes after waiting
+	broken  bool // the command reads no more
+
+	// waiting has at most shared.MaxInputBytes. run removes what it has written.
+	waiting []byte
 }
 
 // newInput makes a pipe that has text first, and returns the command's end of it.
@@ -41,7 +44,11 @@ func inputTo(file *os.File, tty bool, text string) *input {
 
 func (in *input) run() {
 	defer close(in.done)
-	for part := in.next(); len(part) > 0; part = in.next() {
+	for {
+		part := in.next()
+		if len(part) == 0 {
+			break
+		}
 		n, err := in.to.Write(part)
 		in.mu.Lock()
 		in.waiting = in.waiting[min(n, len(in.waiting)):]
@@ -56,7 +63,7 @@ func (in *input) run() {
 	}
 }
 
-// next waits for bytes to write; none: there will be none.
+// next waits for bytes to write. It returns none if there will be none.
 func (in *input) next() []byte {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -69,7 +76,8 @@ func (in *input) next() []byte {
 // put adds text to what waits, and the end of the input if last is set.
 func (in *input) put(text string, last bool) error {
 	if in.tty && last {
-		text, last = text+"\x04", false // Ctrl-D
+		text += "\x04" // Ctrl-D, by which a terminal's input ends and can go on
+		last = false
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -79,7 +87,8 @@ func (in *input) put(text string, last bool) error {
 	case in.last && text != "":
 		return errors.New("stdin was closed by CloseInput")
 	case len(in.waiting)+len(text) > shared.MaxInputBytes:
-		return fmt.Errorf("%d bytes and the %d that the command has not read yet are more than %d: wait until it reads them", len(text), len(in.waiting), shared.MaxInputBytes)
+		return fmt.Errorf("%d bytes and the %d that the command has not read yet are more than %d: "+
+			"wait until it reads them", len(text), len(in.waiting), shared.MaxInputBytes)
 	}
 	in.waiting = append(in.waiting, text...)
 	in.last = in.last || last
@@ -93,15 +102,16 @@ func (in *input) close() {
 		return
 	}
 	in.mu.Lock()
-	in.broken, in.waiting = true, nil
+	in.broken = true
+	in.waiting = nil
 	in.changed.Broadcast()
 	in.mu.Unlock()
 	_ = in.to.Close()
 	<-in.done
 }
 
-// Write writes to the job's stdin, without waiting for the command to read, and ends its
-// input if last is set. The error says why nothing was written.
+// Write writes to the job's stdin, and ends the input if last is set. It does not wait for
+// the command to read. The error says why nothing was written.
 func (j *Job) Write(text string, last bool) error {
 	switch {
 	case j.input == nil:

@@ -17,38 +17,54 @@ import (
 type Job struct {
 	PID     int
 	Started time.Time
-	req     shared.ExecuteRequest // without the fields that only the start needs
 	dir     string
 	log     hclog.Logger
 	limits  *confine.Limits
 	within  Confinement
 
-	group          *process.Group
-	stdout, stderr *source // stderr is nil if it is merged into stdout
-	copies         [2]*liveCopy
-	input          *input  // nil: its stdin is /dev/null
-	stdin          string  // name of the open stdin in /proc/PID/fd; "": there is none
-	screen         *screen // nil: it has no terminal
+	// req is the request, without the fields that only the start needs.
+	req shared.ExecuteRequest
 
-	ended chan struct{} // closed when bash has ended, its output is read and outcome is set
-	over  chan struct{} // closed when no process of the job lives and all output is read
+	group  *process.Group
+	stdout *source
+	stderr *source // nil: merged into stdout
+	copies [2]*liveCopy
+	input  *input  // nil: its stdin is /dev/null
+	screen *screen // nil: it has no terminal
 
-	released chan struct{} // closed when nothing of the job is left, such as its TMPDIR
+	// stdin is the target of the link in /proc/PID/fd for an open stdin, "" if the command
+	// has none.
+	stdin string
 
-	mu       sync.Mutex // guards the fields below
-	cause    shared.Cause
-	exceeded string // how a limit was; "": none was
-	outcome  outcome
-	toldEnd  bool  // a Result has said that bash has ended
-	failure  error // why there is no outcome
+	// ended is closed when bash has ended, its output is read and outcome is set.
+	ended chan struct{}
+
+	// over is closed when no process of the job lives and all output is read.
+	over chan struct{}
+
+	// released is closed when nothing of the job is left, such as its TMPDIR.
+	released chan struct{}
+
+	mu      sync.Mutex   // guards the fields below
+	cause   shared.Cause // why this tool ends the job
+	outcome outcome
+	failure error // why there is no outcome
+
+	// exceeded says which limit the command has exceeded and how, "" if none.
+	exceeded string
+
+	// toldEnd is set once a Result has said that bash has ended.
+	toldEnd bool
 }
 
 // outcome is how bash ended.
 type outcome struct {
 	ended    bool
 	status   process.Status
-	cause    shared.Cause // why this tool ended bash; "": bash ended by itself
 	duration time.Duration
+
+	// cause is why this tool ended bash, "" if bash ended by itself.
+	cause shared.Cause
 }
 
 // sources returns the streams that the command has.
@@ -69,16 +85,22 @@ func (j *Job) follow() {
 	j.Guard(j.drain)
 	left := j.group.LeftBehind()
 	if left {
-		j.Guard(j.drain) // the output that a tee, for example, has passed on meanwhile
+		j.Guard(j.drain) // output that a tee, for example, has passed on meanwhile
 	} else {
 		j.finish()
 	}
 	cause, how := j.limits.Broken(j.group.Status().Code)
 	j.mu.Lock()
 	if how != "" && j.cause == "" {
-		j.cause, j.exceeded = cause, how
+		j.cause = cause
+		j.exceeded = how
 	}
-	j.outcome = outcome{ended: true, status: j.group.Status(), cause: j.cause, duration: duration}
+	j.outcome = outcome{
+		ended:    true,
+		status:   j.group.Status(),
+		cause:    j.cause,
+		duration: duration,
+	}
 	j.mu.Unlock()
 	if !left {
 		close(j.over)
@@ -154,7 +176,7 @@ func (j *Job) End(cause shared.Cause, sig syscall.Signal, grace time.Duration) {
 	}
 }
 
-// watch ends the job once it is past a limit that somebody must look at.
+// watch ends the job once it is past a limit that the kernel does not enforce.
 func (j *Job) watch() {
 	limits := j.limits.Watched
 	if limits == (shared.Resources{}) {
@@ -170,8 +192,8 @@ func (j *Job) watch() {
 	})
 }
 
-// blame records the first reason why this tool ends the job. It is the cause of bash's end
-// if bash has not ended.
+// blame records why this tool ends the job, unless a reason is recorded already. While bash
+// lives, the reason becomes the cause of its end.
 func (j *Job) blame(cause shared.Cause, exceeded string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

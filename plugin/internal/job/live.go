@@ -18,20 +18,29 @@ const (
 //
 //	source ► put ► waiting ► run ► to
 type liveCopy struct {
-	to   io.Writer
-	turn *sync.Mutex // held during a Write of any of the job's copies
+	to io.Writer
 
-	mu       sync.Mutex // guards the fields below
-	changed  *sync.Cond
-	waiting  []byte
-	gap      int64 // bytes skipped after those in waiting
-	skipped  int64 // bytes skipped so far
-	busy     bool  // run holds bytes that are not written yet
-	lossless bool  // if the buffer is full, the command waits
-	closed   bool  // nothing more comes, or the writer has failed
+	// turn is held during a Write. All copies of a job share it.
+	turn *sync.Mutex
+
+	mu      sync.Mutex // guards the fields below
+	changed *sync.Cond
+	waiting []byte
+	gap     int64 // bytes skipped after those in waiting
+	skipped int64 // bytes skipped so far
+
+	// busy is set while run holds bytes that are not written yet.
+	busy bool
+
+	// lossless makes the command wait while the buffer is full.
+	lossless bool
+
+	// closed is set when nothing more comes, or when the writer has failed.
+	closed bool
 }
 
-// newLiveCopies makes a job's copies, whose run the caller starts; that for a nil writer is nil.
+// newLiveCopies makes a job's copies. The copy for a nil writer is nil. The caller starts
+// run of the others.
 func newLiveCopies(stdout, stderr io.Writer, lossless bool) (out, errs *liveCopy) {
 	turn := new(sync.Mutex)
 	return newLiveCopy(stdout, turn, lossless), newLiveCopy(stderr, turn, lossless)
@@ -108,8 +117,14 @@ func (c *liveCopy) missed() int64 {
 
 func (c *liveCopy) run() {
 	defer c.fail() // if the writer panics: nobody may wait for it
-	for part := c.take(nil); len(part) > 0; part = c.take(part) {
-		if err := c.write(part); err != nil {
+	var part []byte
+	for {
+		part = c.take(part)
+		if len(part) == 0 {
+			break
+		}
+		err := c.write(part)
+		if err != nil {
 			c.fail()
 		}
 	}
@@ -125,8 +140,8 @@ func (c *liveCopy) write(part []byte) error {
 	return err
 }
 
-// take waits for bytes and returns them; none: the copy has ended. It reuses the
-// memory of before, the part that was written last.
+// take waits for bytes and returns them. It returns none if the copy has ended. It reuses
+// the memory of before, the part that was written last.
 func (c *liveCopy) take(before []byte) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,8 +152,9 @@ func (c *liveCopy) take(before []byte) []byte {
 	}
 	c.closeGapLocked()
 	part := c.waiting
-	if c.waiting = before[:0]; cap(before) > liveKept {
-		c.waiting = nil
+	c.waiting = nil
+	if cap(before) <= liveKept {
+		c.waiting = before[:0]
 	}
 	c.busy = len(part) > 0
 	return part

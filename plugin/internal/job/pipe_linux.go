@@ -8,8 +8,9 @@ import (
 
 const pendingRequest = unix.TIOCINQ // FIONREAD
 
-// pipe is os.Pipe without a poller for the end that only the command uses. ours is the
-// other end, 0 or 1: 0 is of a pipe for output, larger than usual if the system allows that.
+// pipe is os.Pipe, but only the plugin's end has a poller: the command's end stays
+// blocking. ours is the index of the plugin's end: 0 to read output, 1 to write input. A pipe
+// for output is larger than usual if the system allows that.
 func pipe(ours int) (read, write *os.File, err error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {

@@ -34,7 +34,8 @@ func (j *Job) account(show func(*output.Stream) shared.Output, peek bool) *share
 		j.toldEnd = true
 		j.mu.Unlock()
 	}
-	r.Stdout, r.Screen = j.stdout.show(show), j.screen.text()
+	r.Stdout = j.stdout.show(show)
+	r.Screen = j.screen.text()
 	if j.stderr != nil {
 		r.Stderr = j.stderr.show(show)
 	}
@@ -67,18 +68,19 @@ func (j *Job) Summary() *shared.Result {
 		Duration: time.Since(j.Started),
 	}
 	j.mu.Lock()
-	o := j.outcome
+	end := j.outcome
 	r.Exceeded = j.exceeded
 	j.mu.Unlock()
 	r.Usage = j.limits.Usage(j.group.Usage())
-	if !o.ended {
+	if !end.ended {
 		return r
 	}
-	r.ExitCode, r.Duration = o.status.Code, o.duration
-	if o.status.Signal != 0 {
-		r.Signal = cmp.Or(process.SignalName(o.status.Signal), o.status.Signal.String())
+	r.ExitCode = end.status.Code
+	r.Duration = end.duration
+	if end.status.Signal != 0 {
+		r.Signal = cmp.Or(process.SignalName(end.status.Signal), end.status.Signal.String())
 	}
-	r.Status, r.Cause = status(o)
+	r.Status, r.Cause = status(end)
 	r.Leftover = j.leftover()
 	return r
 }
@@ -89,10 +91,12 @@ const lastLook = 2 * time.Second
 // leftover lists the processes that bash has left running. If it finds none, it waits
 // for Over, so that a Result without left-overs has all output and belongs to no job.
 func (j *Job) leftover() []shared.Process {
-	for deadline := time.Now().Add(lastLook); j.Running() && time.Now().Before(deadline); { // a process that forks and ends may be missed
+	deadline := time.Now().Add(lastLook)
+	for j.Running() && time.Now().Before(deadline) {
 		if left := j.Processes(); len(left) > 0 {
 			return left
 		}
+		// One look may miss a process that forks and ends: look again.
 		select {
 		case <-j.over:
 			return nil
@@ -118,13 +122,21 @@ func (j *Job) Processes() []shared.Process {
 func (j *Job) Has(pid int) bool { return j.group.Has(pid) }
 
 // HasLeftover reports whether bash, which has ended, left processes running.
-func (j *Job) HasLeftover() bool { return j.Running() && (len(j.leftover()) > 0 || j.Running()) }
+func (j *Job) HasLeftover() bool {
+	if !j.Running() {
+		return false
+	}
+	if len(j.leftover()) > 0 {
+		return true
+	}
+	return j.Running() // leftover has waited for it to end
+}
 
-func status(o outcome) (shared.Status, shared.Cause) {
+func status(end outcome) (shared.Status, shared.Cause) {
 	switch {
-	case o.cause != "":
-		return shared.StatusKilled, o.cause
-	case o.status.Code == 0:
+	case end.cause != "":
+		return shared.StatusKilled, end.cause
+	case end.status.Code == 0:
 		return shared.StatusCompleted, ""
 	}
 	return shared.StatusFailed, ""
@@ -132,7 +144,8 @@ func status(o outcome) (shared.Status, shared.Cause) {
 
 // HasOutput reports whether the command has written anything.
 func (j *Job) HasOutput() bool {
-	return slices.ContainsFunc(j.sources(), func(s *source) bool { return s.text.Written() })
+	isWritten := func(s *source) bool { return s.text.Written() }
+	return slices.ContainsFunc(j.sources(), isWritten)
 }
 
 // OutputChanged returns channels that are closed at the next output; the second one
@@ -149,8 +162,8 @@ type Watch struct {
 	streams []*output.Watch
 }
 
-// Watch begins to look for re in all output, or only in that which no Result has
-// shown.
+// Watch begins to look for re: in all output if all is set, else in the output that no
+// Result has shown.
 func (j *Job) Watch(re *regexp.Regexp, all bool) *Watch {
 	w := new(Watch)
 	for _, s := range j.sources() {
@@ -164,7 +177,8 @@ func (j *Job) Watch(re *regexp.Regexp, all bool) *Watch {
 func (w *Watch) Match() (found, more bool) {
 	for _, s := range w.streams {
 		hit, rest := s.Match()
-		found, more = found || hit, more || rest
+		found = found || hit
+		more = more || rest
 	}
 	return found, more
 }
@@ -172,7 +186,13 @@ func (w *Watch) Match() (found, more bool) {
 // Log describes the job for a log line, without its output.
 func (j *Job) Log() []any {
 	r := j.Summary()
-	fields := []any{"pid", r.PID, "mode", j.req.Mode, "status", r.Status, "exit_code", r.ExitCode, "duration", r.Duration.Round(time.Microsecond).String()}
+	fields := []any{
+		"pid", r.PID,
+		"mode", j.req.Mode,
+		"status", r.Status,
+		"exit_code", r.ExitCode,
+		"duration", r.Duration.Round(time.Microsecond).String(),
+	}
 	if r.Signal != "" {
 		fields = append(fields, "signal", r.Signal)
 	}

@@ -6,18 +6,33 @@ import (
 )
 
 const (
-	screenSlice  = 2 * time.Millisecond   // of drawing, then perhaps a rest
-	screenBurst  = 50 * time.Millisecond  // of drawing without a rest: a program draws all anew
-	screenShare  = 4                      // then the screen draws for 1/screenShare of the time
-	screenFrame  = 20 * time.Millisecond  // between pictures that nobody asks for
-	screenStale  = 100 * time.Millisecond // age of the picture while there is always more to draw
-	screenAnswer = 20 * time.Millisecond  // a call waits so long for the last output, unnoticed
-	screenEnd    = 250 * time.Millisecond // the end of a job waits so long for it to be drawn
+	// screenSlice is how long a screen draws at a time, before it may have to rest.
+	screenSlice = 2 * time.Millisecond
+
+	// screenBurst is how long a screen may draw without a rest. It is enough for a program
+	// that draws the whole screen anew.
+	screenBurst = 50 * time.Millisecond
+
+	// After a burst, a screen draws for 1/screenShare of the time.
+	screenShare = 4
+
+	// screenFrame is the time between two pictures while nobody asks for one.
+	screenFrame = 20 * time.Millisecond
+
+	// screenStale is the age at which a picture is replaced although there is more to draw.
+	screenStale = 100 * time.Millisecond
+
+	// screenAnswer is how long a call waits for the last output to be drawn. Nobody notices
+	// so short a wait.
+	screenAnswer = 20 * time.Millisecond
+
+	// screenEnd is how long the end of a job waits for the last output to be drawn.
+	screenEnd = 250 * time.Millisecond
 )
 
 // screen shows what a command draws on its terminal. An emulator is slow, and a command can
-// make it slower: nobody waits for it longer than the constants above. Output waits in a
-// backlog; the screen's goroutine (run) draws it and publishes pictures.
+// make it slower, so nobody waits for it longer than the constants above say. Output waits in
+// a backlog; the screen's goroutine (run) draws it and publishes pictures.
 // A command without a terminal has a nil screen, which does nothing.
 //
 //	source ► put ► backlog ► run ► display
@@ -26,19 +41,20 @@ type screen struct {
 	display *display
 	turns   Turns
 
-	// Used by run alone.
+	// Only run uses these. taken is how many bytes it has drawn or is drawing.
 	spent     budget
-	published time.Time // when the picture was
-	taken     int64     // how many bytes are drawn, or in the part that is being drawn
+	published time.Time // of the picture
+	taken     int64
 
-	mu      sync.Mutex // guards the fields below; run does not hold it while it draws
+	// mu guards the fields below. run does not hold it while it draws.
+	mu      sync.Mutex
 	changed *sync.Cond
 	backlog backlog
 	came    int64  // bytes so far
-	shown   int64  // of these, the picture is of so many
+	shown   int64  // bytes that picture shows
 	picture string // what the terminal showed last
 	asked   int    // calls that wait for a picture
-	resting bool   // run has drawn more than its share
+	resting bool   // run has drawn too long
 	closed  bool   // no more bytes come
 	stopped bool   // run draws no more
 	ended   bool   // run has ended
@@ -74,12 +90,14 @@ func (s *screen) text() string {
 	s.asked++
 	s.changed.Broadcast()
 	came := s.came
-	s.waitLocked(screenAnswer, func() bool { return s.shown >= came || s.resting || s.ended })
+	s.waitLocked(screenAnswer, func() bool {
+		return s.shown >= came || s.resting || s.ended
+	})
 	s.asked--
 	return s.picture
 }
 
-// close ends run, once it has drawn what has come or screenEnd is over.
+// close ends run. First it waits until run has drawn everything, at most for screenEnd.
 func (s *screen) close() {
 	if s == nil {
 		return
@@ -92,7 +110,7 @@ func (s *screen) close() {
 	s.stopped = true
 }
 
-// waitLocked waits until over, or for d.
+// waitLocked waits until over returns true, at most for d.
 func (s *screen) waitLocked(d time.Duration, over func() bool) {
 	if d <= 0 || over() {
 		return
@@ -112,7 +130,11 @@ func (s *screen) waitLocked(d time.Duration, over func() bool) {
 
 func (s *screen) run() {
 	s.display.open()
-	for part := s.next(); len(part) > 0; part = s.next() {
+	for {
+		part := s.next()
+		if len(part) == 0 {
+			break
+		}
 		if s.display.isBetween() {
 			part = visible(part, s.display.rows)
 		}
@@ -126,11 +148,14 @@ func (s *screen) run() {
 	s.changed.Broadcast()
 }
 
-// next takes what waits, once it is time for another picture; nothing: run ends.
+// next takes the backlog, once it is time for another picture. It returns nothing if run is
+// to end.
 func (s *screen) next() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.waitLocked(screenFrame-time.Since(s.published), func() bool { return s.asked > 0 || s.closed })
+	s.waitLocked(screenFrame-time.Since(s.published), func() bool {
+		return s.asked > 0 || s.closed
+	})
 	for len(s.backlog) == 0 && !s.closed {
 		s.changed.Wait()
 	}
@@ -141,7 +166,8 @@ func (s *screen) next() []byte {
 	return s.backlog.take()
 }
 
-// draw draws a part and publishes a picture of it, and others on the way if that takes long.
+// draw draws a part and publishes a picture of it. If that takes long it publishes others on
+// the way.
 func (s *screen) draw(part []byte) {
 	for len(part) > 0 && !s.isStopped() {
 		part = s.drawSlice(part)
@@ -149,7 +175,7 @@ func (s *screen) draw(part []byte) {
 	}
 }
 
-// drawSlice draws the first of part and returns the rest.
+// drawSlice draws the beginning of part, for about screenSlice, and returns the rest.
 func (s *screen) drawSlice(part []byte) []byte {
 	s.turns.draw <- struct{}{}
 	defer func() { <-s.turns.draw }()
@@ -168,7 +194,8 @@ func (s *screen) isStopped() bool {
 	return s.stopped
 }
 
-// publish makes a picture of what is drawn. all says that this is all that was taken.
+// publish makes a picture of what is drawn. all says that everything taken from the backlog
+// is drawn.
 func (s *screen) publish(all bool) {
 	picture := s.display.text()
 	s.published = time.Now()
@@ -194,13 +221,14 @@ func (s *screen) rest(d time.Duration) {
 	s.resting = false
 }
 
-// budget is the time that a screen has drawn beyond its share.
+// budget is how much longer a screen has drawn than its share allows. The debt shrinks
+// with time; paid is when it was last reduced.
 type budget struct {
 	debt time.Duration
-	paid time.Time // up to then
+	paid time.Time
 }
 
-// add adds a time that the screen has drawn.
+// add adds the time that the screen took to draw.
 func (b *budget) add(drawn time.Duration) {
 	now := time.Now()
 	b.debt = max(0, b.debt-now.Sub(b.paid)/screenShare) + drawn

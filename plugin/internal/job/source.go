@@ -22,11 +22,14 @@ const (
 // buffers are the buffers for reading: only a read under way holds one.
 var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
-// Turns are semaphores around the handling of output, of all jobs. They leave one processor
-// for everything else while commands write without end.
+// Turns are two semaphores that all jobs share. They leave one processor for everything else
+// while commands write without end.
 type Turns struct {
-	read chan struct{} // what the commands have written
-	draw chan struct{} // their screens: all of them together take one processor
+	// read is held to read and handle what a command has written.
+	read chan struct{}
+
+	// draw is held to draw a screen. All screens together take one processor.
+	draw chan struct{}
 }
 
 // NewTurns returns Turns for a number of processors.
@@ -46,14 +49,23 @@ type source struct {
 	shown *screen       // nil: the file is a pipe
 	done  chan struct{} // closed when the goroutine has ended
 
-	mu    sync.Mutex // held during a read and the handling of its bytes; guards the fields below
+	// mu guards the fields below. It is held during a read and the handling of its bytes.
+	mu    sync.Mutex
 	total int64
 	eof   bool
 }
 
 func newSource(turns Turns, text *output.Stream, copy *liveCopy, shown *screen, from *os.File) *source {
 	conn, _ := from.SyscallConn() // fails only for a closed file
-	return &source{file: from, conn: conn, turns: turns, text: text, copy: copy, shown: shown, done: make(chan struct{})}
+	return &source{
+		file:  from,
+		conn:  conn,
+		turns: turns,
+		text:  text,
+		copy:  copy,
+		shown: shown,
+		done:  make(chan struct{}),
+	}
 }
 
 // run reads until the end of file. A terminal has none: reading fails while nobody holds it
@@ -112,17 +124,22 @@ func (s *source) read(fd int) (n int, err error) {
 // goes on writing.
 func (s *source) drain() {
 	_ = s.conn.Control(func(fd uintptr) {
-		for target := s.written(int(fd)); s.taken() < target; {
-			if n, _ := s.read(int(fd)); n <= 0 {
+		target := s.written(int(fd))
+		for s.taken() < target {
+			n, _ := s.read(int(fd))
+			if n <= 0 {
 				return
 			}
 		}
 	})
 }
 
-const terminalBuffers = 128 << 10 // more than a terminal holds; it does not say how much it has
+// terminalBuffers is more than the bytes that a terminal can hold. A terminal does not say
+// how many it holds.
+const terminalBuffers = 128 << 10
 
-// written returns how many bytes have entered the pipe so far, or more.
+// written returns how many bytes have entered the pipe so far. For a terminal it may return
+// more.
 func (s *source) written(fd int) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,9 +22,13 @@ type Config struct {
 	Bash   string          // path of bash
 	Null   *os.File        // open for reading, the command's stdin
 	Dir    string          // absolute, as a Result shows it
-	Place  string          // a path to Dir, which may have been removed
-	Name   string          // of the log files, before .stdout.log and .stderr.log
 	Limits *confine.Limits // the job removes them
+
+	// Place is a path that leads to Dir even if Dir was removed.
+	Place string
+
+	// Name begins the names of the log files; .stdout.log or .stderr.log follows.
+	Name string
 
 	// Confine prepares what the command runs in. terminal is the file of the command's
 	// terminal; "": it has none.
@@ -33,9 +37,14 @@ type Config struct {
 
 // Confinement is what one command runs in.
 type Confinement struct {
-	Text    string   // what the command may touch, for its Results; "": everything
-	Env     []string // its environment
-	Release func()   // called once, when none of its processes lives
+	// Text says in Results what the command may touch; "": everything.
+	Text string
+
+	// Env is the command's environment.
+	Env []string
+
+	// Release is called once, when none of the command's processes lives.
+	Release func()
 
 	// Restrict restricts the thread that calls it; nil: nothing is restricted.
 	Restrict func() error
@@ -61,7 +70,7 @@ func Start(cfg Config, req shared.ExecuteRequest) (*Job, error) {
 	}
 	for _, f := range files {
 		if f != cfg.Null {
-			f.Close() // the command has its own by now; some may be one file, or missing
+			f.Close() // the command has its own by now
 		}
 	}
 	if err != nil {
@@ -114,7 +123,7 @@ func (j *Job) start(cfg Config, files []*os.File) error {
 	j.group = group
 	j.PID = group.PID
 	j.Started = group.Started
-	if j.failure != nil { // nobody has ended it
+	if j.failure != nil { // when the job failed there was no group to end
 		go group.End(syscall.SIGKILL, 0)
 	}
 	return nil
@@ -191,7 +200,11 @@ func (j *Job) openStream(cfg Config, name string, copy *liveCopy) (*source, *os.
 }
 
 func (j *Job) sourceOf(cfg Config, name string, copy *liveCopy, from *os.File) *source {
-	text := output.NewStream(output.StreamConfig{Logs: cfg.Logs, Name: cfg.Name + name, Tail: j.req.Limits.MaxBytes})
+	text := output.NewStream(output.StreamConfig{
+		Logs: cfg.Logs,
+		Name: cfg.Name + name,
+		Tail: j.req.Limits.MaxBytes,
+	})
 	return newSource(cfg.Turns, text, copy, j.screen, from)
 }
 

@@ -26,5 +26,6 @@ func newTerminal(columns, rows int, turns Turns, text string) (*os.File, *input,
 		return nil, nil, nil, fmt.Errorf("cannot set up a terminal: %w", err)
 	}
 	in := inputTo(os.NewFile(uintptr(fd), "terminal"), true, text)
-	return theirs, in, newScreen(columns, rows, turns, func(text string) { _ = in.put(text, false) }), nil
+	answer := func(text string) { _ = in.put(text, false) }
+	return theirs, in, newScreen(columns, rows, turns, answer), nil
 }

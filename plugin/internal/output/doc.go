@@ -21,11 +21,13 @@
 //
 // A log has finished lines; the front of a very long line counts as finished.
 // The line being written is appended whenever a Result names the log, and
-// overwritten later.
+// overwritten when the line goes on.
 //
 // Logs are a session's logs and the bounds that they share. Their folder is below a
 // Folder, whose Sweep removes the folders of sessions that are long over. If all sessions
-// of the user together reach their bound, ended sessions go sooner. A command may be able
-// to write there: both folders are used by their descriptors, never by their paths, and
-// whatever else has the name of a log is not the log.
+// of the user together reach their bound, ended sessions are removed sooner.
+//
+// A command may be able to write in both folders, so they are used by their descriptors,
+// never by their paths. A log is recognized by its inode: another file with the name of
+// a log is not read, not shown and not removed as one.
 package output

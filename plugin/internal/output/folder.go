@@ -14,15 +14,18 @@ import (
 )
 
 // Folder is the folder that holds the sessions' folders. Its path is looked up once. From
-// then on the folder is used by its descriptor, so that no command that moves it, or puts
-// a link in its place, leads the plugin elsewhere. If the folder was removed it is made
-// again in the same place, but not through a link. It is safe for concurrent use.
+// then on the folder is used by its descriptor: a command that moves it, or puts a link in
+// its place, cannot lead the plugin elsewhere. If the folder was removed it is made again
+// in the same place, but not through a link. It is safe for concurrent use.
 type Folder struct {
 	path string
 
-	mu    sync.Mutex // guards the fields below
-	place string     // where it is or will be, without symbolic links; "": not looked up yet
-	root  *os.Root   // nil: not open
+	mu   sync.Mutex // guards the fields below
+	root *os.Root   // nil: not open
+
+	// place is the path where the folder is or will be, without symbolic links. It is ""
+	// until it has been looked up.
+	place string
 }
 
 // NewFolder returns the Folder with an absolute path; "": a private folder for the user
@@ -42,8 +45,8 @@ func DefaultLogDir() string {
 	return dir
 }
 
-// Open looks the folder up, and makes it if it is missing. It is called before a command
-// runs that might put a link in its place.
+// Open looks the folder up, and makes it if it is missing. The plugin calls it before it
+// runs a command that might put a link in the folder's place.
 func (f *Folder) Open() error {
 	_, err := f.open(true)
 	return err
@@ -74,13 +77,16 @@ func (f *Folder) KeepCrash(plugin int, text []byte) {
 	_ = l.Close()
 }
 
-// Below reports whether the folder lies below one of some paths without symbolic links, or
-// is named as if it did: a command that may write there may change the logs.
+// Below reports whether the folder is below one of these paths, with or without its
+// symbolic links: a command that may write below the path may change the logs. The paths
+// have no symbolic links.
 func (f *Folder) Below(paths []string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lookUpLocked()
-	return slices.ContainsFunc(paths, func(path string) bool { return isBelow(f.place, path) || isBelow(f.path, path) })
+	return slices.ContainsFunc(paths, func(path string) bool {
+		return isBelow(f.place, path) || isBelow(f.path, path)
+	})
 }
 
 func isBelow(path, above string) bool {
@@ -108,7 +114,7 @@ func (f *Folder) open(create bool) (*os.Root, error) {
 	return root, nil
 }
 
-// removed says that root, which open has returned, is no folder any more.
+// removed closes root, which open has returned: somebody has removed the folder.
 func (f *Folder) removed(root *os.Root) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -133,7 +139,9 @@ func (f *Folder) check(root *os.Root) error {
 		return err
 	}
 	stat, ok := opened.Sys().(*syscall.Stat_t)
-	if !ok || !os.SameFile(named, opened) || int(stat.Uid) != os.Getuid() || opened.Mode().Perm()&0o077 != 0 {
+	isOurs := ok && int(stat.Uid) == os.Getuid()
+	isPrivate := opened.Mode().Perm()&0o077 == 0
+	if !isOurs || !isPrivate || !os.SameFile(named, opened) {
 		return fmt.Errorf("%s is not a private folder of this user; remove it, or set another log directory", f.path)
 	}
 	return nil
@@ -145,7 +153,8 @@ func (f *Folder) lookUpLocked() {
 	}
 }
 
-// lookUp returns a path without its symbolic links. What cannot be opened has none.
+// lookUp returns a path without its symbolic links. The last parts of the path, which
+// cannot be opened, stay as they are.
 func lookUp(path string) string {
 	root, err := openFolder(path)
 	if err != nil {
@@ -172,8 +181,8 @@ func openAt(place string, create bool) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	is, err := placeOf(root)
-	if err == nil && is != place {
+	actual, err := placeOf(root)
+	if err == nil && actual != place {
 		err = fmt.Errorf("%s, or a folder above it, was replaced by a symbolic link", place)
 	}
 	if err != nil {
@@ -185,7 +194,8 @@ func openAt(place string, create bool) (*os.Root, error) {
 
 func makeAt(place string) (*os.Root, error) {
 	above, err := openAt(filepath.Dir(place), true)
-	if errors.Is(err, fs.ErrPermission) { // one may make folders where one may not read
+	if errors.Is(err, fs.ErrPermission) {
+		// The folder above cannot be read, but it may be writable.
 		err = os.MkdirAll(place, 0o700)
 		if err != nil {
 			return nil, err
@@ -197,7 +207,8 @@ func makeAt(place string) (*os.Root, error) {
 	}
 	defer above.Close()
 	name := filepath.Base(place)
-	if err := above.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	err = above.Mkdir(name, 0o700)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	return openBelow(above, name)
@@ -219,9 +230,9 @@ func openBelow(above *os.Root, name string) (*os.Root, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, cause(err))
 	}
-	named, err := above.Lstat(name)
-	opened, statErr := root.Stat(".")
-	err = errors.Join(err, statErr)
+	named, errNamed := above.Lstat(name)
+	opened, errOpened := root.Stat(".")
+	err = errors.Join(errNamed, errOpened)
 	if err == nil && !os.SameFile(named, opened) {
 		err = fmt.Errorf("%s was replaced", name)
 	}
@@ -232,7 +243,7 @@ func openBelow(above *os.Root, name string) (*os.Root, error) {
 	return root, nil
 }
 
-// list returns the names in a folder. One that was removed has none.
+// list returns the names in a folder. It returns none if the folder was removed.
 func list(root *os.Root) ([]string, error) {
 	dir, err := root.Open(".")
 	if err != nil {

@@ -19,13 +19,16 @@ import (
 // allow, so that it is always an unbroken beginning of the stream. One goroutine
 // at a time may use it.
 type logFile struct {
-	logs      *Logs
-	name      string
-	file      *os.File   // nil: not made yet
-	reader    *logReader // of the file; nil: not made yet
-	size, end int64
-	stop      error // why the file gets no more text; nil: it does
-	closed    bool
+	logs   *Logs
+	name   string
+	file   *os.File   // nil: not made yet
+	reader *logReader // nil: not made yet
+	size   int64
+	end    int64
+	closed bool
+
+	// stop says why the file takes no more text. It is nil while the file takes text.
+	stop error
 }
 
 // update appends finished text, and after it the line being written. Either may be
@@ -38,7 +41,8 @@ func (l *logFile) update(text, line []byte) {
 		l.append(text)
 	}
 	if l.stop == nil && !l.closed && line != nil {
-		_, l.stop = l.put(line[:sanitize.CutRune(line, int(max(0, l.logs.cfg.MaxBytes-l.size)))])
+		room := max(0, l.logs.cfg.MaxBytes-l.size)
+		_, l.stop = l.put(line[:sanitize.CutRune(line, int(room))])
 	}
 }
 
@@ -54,7 +58,8 @@ func (l *logFile) append(p []byte) {
 	allowed, reason := l.logs.allow(l.size, len(p))
 	n, err := l.put(p[:sanitize.CutRune(p, allowed)])
 	l.size += int64(n)
-	if err = cmp.Or(err, reason); err != nil {
+	err = cmp.Or(err, reason)
+	if err != nil {
 		l.stop = fmt.Errorf("the log ends after %d bytes: %w", l.size, cause(err))
 	}
 }
@@ -67,7 +72,8 @@ func (l *logFile) put(p []byte) (int, error) {
 	n, err := l.file.Write(p) // WriteAt does not count what it wrote before the disk was full
 	end := l.size + int64(n)
 	if l.end > end {
-		err = cmp.Or(err, l.file.Truncate(end))
+		errTruncate := l.file.Truncate(end)
+		err = cmp.Or(err, errTruncate)
 	}
 	l.end = end
 	return n, err
@@ -85,8 +91,8 @@ func (l *logFile) close() {
 	}
 }
 
-// state returns what reads the file, nil if there is none, and the reason why the file
-// gets no more text, "" if it does.
+// state returns the reader of the file, nil if there is none, and why the file takes no
+// more text, "" while it takes text.
 func (l *logFile) state() (reader *logReader, problem string) {
 	if l.stop != nil {
 		problem = l.stop.Error()

@@ -22,13 +22,29 @@ const (
 
 // LogsConfig says where a session keeps its logs and how much they may grow.
 type LogsConfig struct {
-	Dir             string        // the path for a Folder of its own, as NewFolder takes it
-	Folder          *Folder       // holds the sessions' folders; the caller closes it, after all Logs in it; nil: its own
-	MaxBytes        int64         // of one log; 0: DefaultMaxLogBytes
-	MaxSessionBytes int64         // of all logs of the session; 0: DefaultMaxSessionBytes
-	MaxUserBytes    int64         // of all logs of this user in Dir; 0: DefaultMaxUserBytes
-	PID             int           // of the plugin, with which the folder's name begins; 0: of this process
-	Retention       time.Duration // how long logs are kept after their session; 0: DefaultRetention; negative: not at all
+	// Folder holds the sessions' folders. The caller closes it after all Logs in it. If it
+	// is nil, the Logs open and close a Folder of their own, at the path Dir.
+	Folder *Folder
+
+	// Dir is the path of the Folder, as NewFolder takes it. It is used if Folder is nil.
+	Dir string
+
+	// MaxBytes is the bound of one log; 0: DefaultMaxLogBytes.
+	MaxBytes int64
+
+	// MaxSessionBytes is the bound of all logs of the session; 0: DefaultMaxSessionBytes.
+	MaxSessionBytes int64
+
+	// MaxUserBytes is the bound of all logs of this user in Dir; 0: DefaultMaxUserBytes.
+	MaxUserBytes int64
+
+	// PID is the plugin's, which is part of the name of the session's folder; 0: that of
+	// this process.
+	PID int
+
+	// Retention is how long logs are kept after their session; 0: DefaultRetention;
+	// negative: they are removed when the session ends.
+	Retention time.Duration
 }
 
 // Logs are a session's logs, in a folder with mode 0700 below the Folder. It is made for
@@ -38,12 +54,17 @@ type Logs struct {
 	cfg LogsConfig
 	dir *Folder // cfg.Folder, or its own
 
-	mu      sync.Mutex // guards the fields below
-	left    int64      // bytes that the session may still write
-	room    int64      // bytes that it may write before it looks at the sessions of this user again
-	session *session   // nil: not made yet, or removed
-	closed  bool
+	mu      sync.Mutex       // guards the fields below
+	session *session         // nil: not made yet, or removed
 	sizes   map[string]int64 // of the finished logs, by name
+	closed  bool
+
+	// left is how many bytes the session may still write.
+	left int64
+
+	// room is how many bytes the session may write before it measures the logs of all
+	// sessions of this user again.
+	room int64
 }
 
 // NewLogs returns a session's Logs. It creates nothing on disk yet.
@@ -61,13 +82,14 @@ func NewLogs(cfg LogsConfig) *Logs {
 	return &Logs{cfg: cfg, dir: dir, left: cfg.MaxSessionBytes, sizes: map[string]int64{}}
 }
 
-// Pattern matches the folders of this process's logs and of what KeepCrash keeps; "":
-// nothing is kept.
+// Pattern is a pattern for filepath.Glob. It matches the folders with this process's logs
+// and those that KeepCrash made. It is "" if nothing is kept.
 func (cfg LogsConfig) Pattern() string {
 	if cfg.Retention < 0 {
 		return ""
 	}
-	return filepath.Join(cmp.Or(cfg.Dir, DefaultLogDir()), fmt.Sprintf("%s%d-*", sessionPrefix, os.Getpid()))
+	dir := cmp.Or(cfg.Dir, DefaultLogDir())
+	return filepath.Join(dir, fmt.Sprintf("%s%d-*", sessionPrefix, os.Getpid()))
 }
 
 // Open is Folder.Open. Its error may be ignored: a log that cannot be made says why.
@@ -79,8 +101,8 @@ func (l *Logs) Sweep() { l.dir.Sweep() }
 // Below is Folder.Below.
 func (l *Logs) Below(paths []string) bool { return l.dir.Below(paths) }
 
-// createTries is how often a log is tried to be made if other processes remove folders
-// or lock them.
+// createTries is how often create tries to make a log: other processes may remove the
+// folders or lock them meanwhile.
 const createTries = 5
 
 // create makes a new, empty log. It never opens an existing file or follows a link.
@@ -102,8 +124,8 @@ func (l *Logs) create(name string) (*logReader, error) {
 	return nil, errors.New("no log: its folder is removed or locked again and again")
 }
 
-// tryLocked makes a log, and the folders for it. What turns out to be removed is
-// forgotten, so that the next try makes it again.
+// tryLocked makes a log, and the folders for it. If it finds that another process has
+// removed a folder, it fails and forgets that folder, so that the next try makes it again.
 func (l *Logs) tryLocked(name string) (*logReader, error) {
 	if l.session == nil {
 		dir, err := l.dir.open(true)
@@ -154,38 +176,41 @@ func (l *Logs) Close() error {
 	return err
 }
 
-// roomParts divides MaxUserBytes: a session looks at the sessions of this user when it
-// has written one part more. So sessions that write at once exceed the bound by at most
-// one part each.
+// roomParts divides MaxUserBytes into parts. A session measures the logs of all sessions of
+// this user each time it has written one part. So sessions that write at once exceed the
+// bound by at most one part each.
 const roomParts = 64
 
 // allow returns how many of n bytes a log of the given size may take, and the
 // reason if it may not take all. It subtracts these bytes from the bounds.
 func (l *Logs) allow(size int64, n int) (allowed int, reason error) {
-	allowed = n
-	if left := l.cfg.MaxBytes - size; int64(allowed) > left {
-		allowed, reason = int(max(0, left)), fmt.Errorf("one log may hold %d bytes", l.cfg.MaxBytes)
+	count := int64(n)
+	if left := l.cfg.MaxBytes - size; count > left {
+		count = max(0, left)
+		reason = fmt.Errorf("one log may hold %d bytes", l.cfg.MaxBytes)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.left < int64(allowed) {
+	if l.left < count {
 		l.reclaimLocked()
 	}
-	if l.left < int64(allowed) {
-		allowed = int(l.left)
-		reason = fmt.Errorf("the logs of this session may hold %d bytes; logs that you remove count no more", l.cfg.MaxSessionBytes)
+	if l.left < count {
+		count = l.left
+		reason = fmt.Errorf("the logs of this session may hold %d bytes; remove some to make room",
+			l.cfg.MaxSessionBytes)
 	}
-	if l.room < int64(allowed) {
-		part := max(l.cfg.MaxUserBytes/roomParts, int64(allowed))
+	if l.room < count {
+		part := max(l.cfg.MaxUserBytes/roomParts, count)
 		l.room = min(part, l.dir.makeRoom(l.cfg.MaxUserBytes, part))
 	}
-	if l.room < int64(allowed) {
-		allowed = int(l.room)
-		reason = fmt.Errorf("all logs of this user in %s may hold %d bytes; logs that you remove count no more", l.cfg.Dir, l.cfg.MaxUserBytes)
+	if l.room < count {
+		count = l.room
+		reason = fmt.Errorf("all logs of this user in %s may hold %d bytes; remove some to make room",
+			l.cfg.Dir, l.cfg.MaxUserBytes)
 	}
-	l.left -= int64(allowed)
-	l.room -= int64(allowed)
-	return allowed, reason
+	l.left -= count
+	l.room -= count
+	return int(count), reason
 }
 
 // finished records a log that gets no more text.

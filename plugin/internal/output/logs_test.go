@@ -102,7 +102,7 @@ func TestARemovedLogMakesRoom(t *testing.T) {
 		require.NoError(t, s.Close())
 		return s.Show(defaults, View{All: true}).PathError
 	}
-	assert.Contains(t, problem("2.log"), "the logs of this session may hold 1048576 bytes; logs that you remove count no more")
+	assert.Contains(t, problem("2.log"), "the logs of this session may hold 1048576 bytes; remove some to make room")
 	require.NoError(t, os.Remove(first.Show(defaults, View{All: true}).Path))
 	assert.Empty(t, problem("3.log"))
 }

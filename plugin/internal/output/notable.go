@@ -10,7 +10,8 @@ import (
 
 // notable returns those of the lines that were cut from out that look like errors.
 func (v *view) notable(log *logReader, out shared.Output) []shared.Line {
-	from, to := v.from+int64(len(out.Head)), v.end-int64(len(out.Content))
+	from := v.from + int64(len(out.Head))
+	to := v.end - int64(len(out.Content))
 	first := v.line + int64(strings.Count(out.Head, "\n"))
 	last := v.lines + 1 - int64(strings.Count(out.Content, "\n"))
 	s := search{log: log, step: searchStep, reach: searchReach, most: v.limits.Notable}
@@ -18,15 +19,15 @@ func (v *view) notable(log *logReader, out shared.Output) []shared.Line {
 	return s.lines()
 }
 
-// errorWords make a line notable, in letters of any case.
+// errorWords make a line notable, in upper or lower case.
 var errorWords = []string{"error", "fatal", "panic", "exception", "traceback", "undefined", "cannot", "exit status"}
 
-// notableLines returns where those lines of a text begin that look like errors: by a word, by
-// "FAIL", or by how they begin. begins says whether the text begins with a line, not within
-// one.
+// notableLines returns the positions of the lines that look like errors: they have one of
+// errorWords or "FAIL", or begin like an error. begins says whether the text begins with a
+// line, not within one.
 //
-// It takes a time in proportion to the text, whatever a command writes: a regular
-// expression is too slow for lines that it has to refuse, and for very long ones.
+// Its time is proportional to the size of the text, whatever a command writes. A regular
+// expression is too slow for very long lines, and for lines that nearly match.
 func notableLines(text []byte, begins bool) []int {
 	folded := bytes.Clone(text)
 	for i, c := range folded {
@@ -40,18 +41,21 @@ func notableLines(text []byte, begins bool) []int {
 	}
 	starts = linesWith(starts, folded, "fail", func(from, to int) bool {
 		rest := folded[to:]
-		return bytes.HasPrefix(rest, []byte("ed")) || bytes.HasPrefix(rest, []byte("ure")) ||
-			string(text[from:to]) == "FAIL" && isWord(text, from, to)
+		if bytes.HasPrefix(rest, []byte("ed")) || bytes.HasPrefix(rest, []byte("ure")) {
+			return true
+		}
+		return string(text[from:to]) == "FAIL" && isWord(text, from, to)
 	})
 	starts = linesBegunLikeErrors(starts, text, begins)
 	slices.Sort(starts)
 	return slices.Compact(starts)
 }
 
-// linesWith appends the beginnings of the lines that have a mark, at a position that accept
-// agrees to if it is not nil.
+// linesWith appends the positions of the lines that have a mark. If accept is not nil, only
+// a mark counts for which it returns true.
 func linesWith(starts []int, text []byte, mark string, accept func(from, to int) bool) []int {
-	for at := 0; ; {
+	at := 0
+	for {
 		i := bytes.Index(text[at:], []byte(mark))
 		if i < 0 {
 			return starts
@@ -65,7 +69,7 @@ func linesWith(starts []int, text []byte, mark string, accept func(from, to int)
 	}
 }
 
-// linesBegunLikeErrors appends the beginnings of the lines that begin with "E: " or with a
+// linesBegunLikeErrors appends the positions of the lines that begin with "E: " or with a
 // place in a file.
 func linesBegunLikeErrors(starts []int, text []byte, begins bool) []int {
 	at := 0
@@ -81,7 +85,8 @@ func linesBegunLikeErrors(starts []int, text []byte, begins bool) []int {
 		if at == len(text) || text[at] != ' ' && !isDigit(text[at]) {
 			continue
 		}
-		start, end := bytes.LastIndexByte(text[:at], '\n')+1, lineEnd(text, at)
+		start := bytes.LastIndexByte(text[:at], '\n') + 1
+		end := lineEnd(text, at)
 		line := text[start:end]
 		if bytes.HasPrefix(line, []byte("E: ")) || isPlace(line) {
 			starts = append(starts, start)
@@ -96,7 +101,8 @@ func isPlace(line []byte) bool {
 	if end := bytes.IndexAny(word, " \t"); end >= 0 {
 		word = word[:end]
 	}
-	for at := 0; ; {
+	at := 0
+	for {
 		i := bytes.IndexByte(word[at:], ':')
 		if i < 0 {
 			return false
@@ -112,7 +118,7 @@ func isPlace(line []byte) bool {
 	}
 }
 
-// lineEnd returns where the line ends that has the position at.
+// lineEnd returns the position where the line ends that has a byte at position at.
 func lineEnd(text []byte, at int) int {
 	if i := bytes.IndexByte(text[at:], '\n'); i >= 0 {
 		return at + i
@@ -122,7 +128,9 @@ func lineEnd(text []byte, at int) int {
 
 // isWord reports whether a part of a text is a word, not a part of one.
 func isWord(text []byte, from, to int) bool {
-	return (from == 0 || !isWordRune(rune(text[from-1]))) && (to == len(text) || !isWordRune(rune(text[to])))
+	begins := from == 0 || !isWordRune(rune(text[from-1]))
+	ends := to == len(text) || !isWordRune(rune(text[to]))
+	return begins && ends
 }
 
 func isWordRune(c rune) bool {

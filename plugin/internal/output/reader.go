@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// logReader reads a log back, beside the goroutine that writes it: by the descriptor that
-// made it or, once that is closed, by its name in the session's folder, if it still is
-// the same file. A nil logReader has nothing to read.
+// logReader reads a log, also while another goroutine writes it. It reads by the descriptor
+// that made the log. Once that is closed, it opens the log by its name in the session's
+// folder, if the file there is still the log. A nil logReader has nothing to read.
 type logReader struct {
 	path   string   // as Results name it
 	name   string   // in folder
@@ -78,8 +78,8 @@ func (r *logReader) use(do func(*os.File) error) error {
 	return do(file)
 }
 
-// is reports whether a file is the log. Only a file that was made after the log had been
-// removed can be taken for it.
+// is reports whether a file is the log. It may be wrong only for a file that was made after
+// the log had been removed: such a file can get the log's inode number.
 func (r *logReader) is(file fs.FileInfo) bool {
 	return file.Mode().IsRegular() && os.SameFile(file, r.made)
 }

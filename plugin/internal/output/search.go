@@ -10,28 +10,35 @@ import (
 )
 
 const (
-	searchReach = 4 << 20 // bytes of the log searched at each end of what was cut
-	searchStep  = 1 << 20 // bytes searched at a time; of a longer line, all that is searched
-	foundBytes  = 500     // of a line's text
+	// searchReach is how many bytes of the log are searched at each end of the part that
+	// the limits cut out.
+	searchReach = 4 << 20
+
+	// searchStep is how many bytes are searched at a time. A longer line is searched as
+	// one.
+	searchStep = 1 << 20
+
+	// foundBytes is how much of a line's text a Result has.
+	foundBytes = 500
 )
 
-// search looks for notable lines in a log. A line is notable if a part of it that was
-// searched is.
+// search looks for notable lines in a log. It may see only a part of a line, at either end
+// of its reach; the line is notable if that part is.
 type search struct {
 	log    *logReader
 	step   int64
 	reach  int64
-	most   int   // how many lines it keeps
-	head   []hit // the first of them
-	tail   []hit // and the last
+	most   int   // lines to keep
+	head   []hit // the first lines found
+	tail   []hit // the last lines found
 	newest int64 // number of the line found last
 }
 
 // hit is a notable line.
 type hit struct {
 	number int64
-	at     int64 // where it begins, or goes on
-	begins bool
+	at     int64 // position of the part that was found
+	begins bool  // the line begins at this position
 }
 
 // ends searches both ends of a part of the log. It begins in the line with the number first,
@@ -45,7 +52,8 @@ func (s *search) ends(from, to, first, last int64) {
 	if s.log.size() < to { // the log has stopped
 		return
 	}
-	s.part(to-s.reach, to, last-s.countNewlines(to-s.reach, to))
+	from = to - s.reach
+	s.part(from, to, last-s.countNewlines(from, to))
 }
 
 // part searches a part of the log that begins in the line with this number.
@@ -104,18 +112,19 @@ func (s *search) lines() (found []shared.Line) {
 			h.at = s.lineStart(h.at)
 		}
 		line, _, _ := bytes.Cut(s.log.text(h.at, foundBytes+utf8.UTFMax), newline)
-		found = append(found, shared.Line{Number: h.number, Text: string(line[:sanitize.CutRune(line, foundBytes)])})
+		line = line[:sanitize.CutRune(line, foundBytes)]
+		found = append(found, shared.Line{Number: h.number, Text: string(line)})
 	}
 	return found
 }
 
-// lineStart returns where the line begins that goes on at a position. It reads as much of the
-// log as the line has before that.
+// lineStart returns the position where the line begins that has a byte at position at. It
+// reads the log backwards until it finds the newline before that line.
 func (s *search) lineStart(at int64) int64 {
 	for at > 0 {
 		from := max(0, at-s.step)
 		text := s.log.text(from, int(at-from))
-		if bytes.Contains(text, newline) { // which is much quicker than LastIndexByte
+		if bytes.Contains(text, newline) { // much quicker than LastIndexByte
 			return from + int64(bytes.LastIndexByte(text, '\n')) + 1
 		}
 		at = from
@@ -125,8 +134,10 @@ func (s *search) lineStart(at int64) int64 {
 
 // countNewlines counts the newlines in a part of the log.
 func (s *search) countNewlines(from, to int64) (n int64) {
-	for ; from < to; from += s.step {
-		n += int64(bytes.Count(s.log.text(from, int(min(s.step, to-from))), newline))
+	for from < to {
+		text := s.log.text(from, int(min(s.step, to-from)))
+		n += int64(bytes.Count(text, newline))
+		from += s.step
 	}
 	return n
 }

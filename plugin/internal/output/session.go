@@ -19,8 +19,8 @@ const (
 	lockName      = ".lock" // its content is the session's retention
 )
 
-// session is the folder of this session. It is used by its descriptor, wherever a command
-// has moved it.
+// session is the folder of this session's logs. It is used by its descriptor, so it works
+// wherever a command has moved the folder.
 type session struct {
 	dir  *os.Root // the folder in which it was made
 	name string
@@ -84,7 +84,13 @@ func (s *session) create(name string) (*logReader, error) {
 		file.Close()
 		return nil, err
 	}
-	return &logReader{path: filepath.Join(s.name, name), name: name, folder: s.root, file: file, made: made}, nil
+	return &logReader{
+		path:   filepath.Join(s.name, name),
+		name:   name,
+		folder: s.root,
+		file:   file,
+		made:   made,
+	}, nil
 }
 
 // has reports whether there is a log. A nil session has none.
@@ -99,7 +105,8 @@ func (s *session) has(name string) bool {
 // holdsNothing reports whether the folder holds its lock at most.
 func (s *session) holdsNothing() bool {
 	names, err := list(s.root)
-	return err == nil && !slices.ContainsFunc(names, func(name string) bool { return name != lockName })
+	isLog := func(name string) bool { return name != lockName }
+	return err == nil && !slices.ContainsFunc(names, isLog)
 }
 
 // remove removes the logs, wherever their folder is now, and the folder if it is where it
@@ -110,11 +117,11 @@ func (s *session) remove() error {
 	for _, name := range names {
 		err = errors.Join(err, rmtree.Below(s.root, name))
 	}
-	gone := rmtree.Below(s.dir, s.name)
-	if errors.Is(gone, os.ErrClosed) { // dir was removed
-		gone = nil
+	errFolder := rmtree.Below(s.dir, s.name)
+	if errors.Is(errFolder, os.ErrClosed) { // dir was removed
+		errFolder = nil
 	}
-	return errors.Join(err, gone)
+	return errors.Join(err, errFolder)
 }
 
 func (s *session) close() {

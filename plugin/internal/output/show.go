@@ -8,8 +8,8 @@ import (
 	"bashplugin/shared"
 )
 
-// View says which text Show shows. The zero value is the text that no Result has
-// shown, which then counts as shown.
+// View says which text Show shows. The zero value means the text that no Result has shown
+// yet; from then on it counts as shown.
 type View struct {
 	All  bool // all text so far
 	Peek bool // what counts as shown does not change
@@ -44,16 +44,22 @@ func (s *Stream) Outline() shared.Output {
 	return out
 }
 
-// view is a stream at one moment, as far as a Result shows it.
+// view is the part of a stream that a Result shows, as it is at one moment.
 type view struct {
 	limits shared.Limits
 	about  shared.Output // of the whole stream
-	from   int64         // where the part begins that the Result is about
-	want   int64         // where text should begin: one byte before the part that fits
-	end    int64
-	line   int64  // the number of the line at from
-	lines  int64  // newlines before end
-	text   []byte // up to end; begins later than want if only the log has the beginning
+
+	// The Result is about the bytes from position from to position end. line is the number
+	// of the line at from, and lines the number of newlines before end.
+	from  int64
+	end   int64
+	line  int64
+	lines int64
+
+	// text should begin at position want, one byte before the part that fits the limits.
+	// It ends at end. It begins later if only the log has the bytes at want.
+	want int64
+	text []byte
 }
 
 // view returns a view, and counts everything so far as shown unless it is a Peek.
@@ -65,7 +71,8 @@ func (s *Stream) view(limits shared.Limits, which View) *view {
 	about.Partial = !s.ended && len(line) > 0
 	v := &view{limits: limits, about: about, end: about.TotalBytes, line: 1, lines: s.lines}
 	if !which.All {
-		v.from, v.line = min(s.freshLocked(s.shown, line), v.end), s.shown.line+1
+		v.from = min(s.freshLocked(s.shown, line), v.end)
+		v.line = s.shown.line + 1
 	}
 	// One byte more than fits shows whether a line begins where the limit falls.
 	v.want = max(v.from, v.end-int64(limits.MaxBytes)-1)
@@ -92,12 +99,16 @@ func (v *view) show(log *logReader) shared.Output {
 	}
 	out := v.about
 	c := cutTail(v.text, v.begin() == v.from, v.limits.MaxLines, v.limits.MaxBytes)
-	if ends := min(v.limits.Ends, v.limits.MaxBytes/2); c.by != "" && ends > 0 {
+	ends := min(v.limits.Ends, v.limits.MaxBytes/2)
+	if c.by != "" && ends > 0 {
 		out.Head, c = v.bothEnds(log, c.by, ends)
 	}
 	kept := v.text[c.from:]
 	out.Content = string(kept)
-	out.Truncated, out.TruncatedBy, out.StartsMidLine, out.LastLinePartial = c.by != "", c.by, c.mid, c.partial
+	out.Truncated = c.by != ""
+	out.TruncatedBy = c.by
+	out.StartsMidLine = c.mid
+	out.LastLinePartial = c.partial
 	out.OutputBytes = len(out.Head) + len(out.Content)
 	out.OutputLines = countLines([]byte(out.Head)) + countLines(kept)
 	if v.cutsOneLine(out) {
@@ -106,10 +117,11 @@ func (v *view) show(log *logReader) shared.Output {
 	return out
 }
 
-// bothEnds cuts a view that exceeds a limit to its beginning and its end, of this many
-// bytes each, if together they are not all of it.
+// bothEnds cuts a view that exceeds a limit down to its beginning and its end, of at most
+// this many bytes each. It cuts nothing if these two are the whole view.
 func (v *view) bothEnds(log *logReader, by string, ends int) (head string, tail cut) {
-	size, whole := v.end-v.from, v.begin() == v.from
+	size := v.end - v.from
+	whole := v.begin() == v.from
 	if whole && size <= int64(2*ends) {
 		return "", cut{}
 	}
@@ -128,5 +140,7 @@ func (v *view) cutsOneLine(out shared.Output) bool {
 	if out.Head == "" || out.Content == "" || strings.HasSuffix(out.Head, "\n") {
 		return false
 	}
-	return v.line+int64(strings.Count(out.Head, "\n")) == v.lines+1-int64(strings.Count(out.Content, "\n"))
+	lastOfHead := v.line + int64(strings.Count(out.Head, "\n"))
+	firstOfContent := v.lines + 1 - int64(strings.Count(out.Content, "\n"))
+	return lastOfHead == firstOfContent
 }

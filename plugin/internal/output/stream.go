@@ -25,14 +25,19 @@ type StreamConfig struct {
 type Stream struct {
 	cfg StreamConfig
 
-	mu      sync.Mutex // guards the fields below; never held while a file is read or written
-	san     *sanitize.Sanitizer
-	tail    tail       // of the finished text
-	lines   int64      // newlines in the finished text
-	log     *logWriter // nil: the tail has all of the finished text
-	shown   cursor
-	ended   bool
-	changed chan struct{} // closed at the next change; nil: no caller waits for it
+	// mu guards the fields below. It is never held while a file is read or written.
+	mu    sync.Mutex
+	san   *sanitize.Sanitizer
+	tail  tail  // of the finished text
+	lines int64 // newlines in the finished text
+	shown cursor
+	ended bool
+
+	// log is nil as long as the tail has all of the finished text.
+	log *logWriter
+
+	// changed is closed at the next change. It is nil if no caller waits for one.
+	changed chan struct{}
 }
 
 // NewStream returns an empty stream.
@@ -63,14 +68,14 @@ func (s *Stream) Write(p []byte) (int, error) {
 func (s *Stream) writeChunk(p []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sane := false
+	panicked := true
 	defer func() {
-		if !sane { // after a panic nothing more may come from it
+		if panicked { // its state may be broken: a new one takes its place
 			s.san = sanitize.New(finished{s})
 		}
 	}()
 	_, _ = s.san.Write(p)
-	sane = true
+	panicked = false
 	s.changeLocked()
 }
 
@@ -144,10 +149,14 @@ func (s *Stream) Written() bool {
 	return s.tail.end > 0 || len(s.san.Line()) > 0
 }
 
-// totalsLocked returns the counts of the whole stream. This and other functions get the line
-// being written, which is costly to ask for if it is long.
+// totalsLocked returns the counts of the whole stream. The caller passes the line being
+// written, because asking the Sanitizer for a long line several times costs much.
 func (s *Stream) totalsLocked(line []byte) shared.Output {
-	total := shared.Output{TotalBytes: s.tail.end + int64(len(line)), TotalLines: s.lines, Dropped: s.san.Dropped()}
+	total := shared.Output{
+		TotalBytes: s.tail.end + int64(len(line)),
+		TotalLines: s.lines,
+		Dropped:    s.san.Dropped(),
+	}
 	if len(line) > 0 || s.tail.end > 0 && !s.tail.endsInNewline() {
 		total.TotalLines++
 	}

@@ -11,9 +11,10 @@ import (
 	"bashplugin/plugin/internal/rmtree"
 )
 
-// makeRoom does what Sweep does. If want more bytes in the logs of this user would make
-// more than most, it also removes ended sessions, the oldest first. It returns how many
-// more bytes there may be then.
+// makeRoom makes room for want more bytes in the logs of this user, which may have most
+// bytes in all. It removes the ended sessions whose retention is over, and then, while the
+// room is not enough, other ended sessions, the oldest first. It returns how many bytes
+// may be written now.
 func (f *Folder) makeRoom(most, want int64) (free int64) {
 	root, err := f.open(false)
 	if err != nil {
@@ -24,14 +25,17 @@ func (f *Folder) makeRoom(most, want int64) (free int64) {
 	for _, s := range sessions {
 		free -= s.size
 	}
-	for _, full := range []bool{false, true} {
-		for _, s := range sessions {
-			if full && (free >= want || s.size == 0) {
-				continue
-			}
-			if s.remove(root, full) {
-				free += s.size
-			}
+	for _, s := range sessions {
+		if s.remove(root, false) {
+			free += s.size
+		}
+	}
+	for _, s := range sessions {
+		if free >= want {
+			break
+		}
+		if s.size > 0 && s.remove(root, true) {
+			free += s.size
 		}
 	}
 	return max(0, free)
@@ -40,8 +44,10 @@ func (f *Folder) makeRoom(most, want int64) (free int64) {
 // found is a session's folder, as makeRoom finds it.
 type found struct {
 	name string
-	size int64     // of its logs
-	last time.Time // when the folder or a file in it was last written
+	size int64 // of its logs
+
+	// last is when the folder or a file in it was last written.
+	last time.Time
 }
 
 // findSessions lists the sessions of this user, the oldest first.
@@ -86,8 +92,8 @@ func (s *found) count(root *os.Root) {
 	}
 }
 
-// remove removes an ended session if its retention is over, or anyway. It returns
-// whether it has.
+// remove removes the session's folder, if the session has ended and either its retention is
+// over or anyway is true. It reports whether it has removed the folder.
 func (s found) remove(root *os.Root, anyway bool) bool {
 	below, err := openBelow(root, s.name)
 	if err != nil {
@@ -100,7 +106,11 @@ func (s found) remove(root *os.Root, anyway bool) bool {
 	}
 	defer lock.Close()
 	info, err := lock.Stat()
-	if err != nil || !info.Mode().IsRegular() || syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err != nil { // the session lives
 		return false
 	}
 	content, _ := io.ReadAll(io.LimitReader(lock, 64))
@@ -108,5 +118,8 @@ func (s found) remove(root *os.Root, anyway bool) bool {
 	if err != nil {
 		retention = DefaultRetention
 	}
-	return (anyway || time.Since(s.last) > retention) && rmtree.Below(root, s.name) == nil
+	if !anyway && time.Since(s.last) <= retention {
+		return false
+	}
+	return rmtree.Below(root, s.name) == nil
 }

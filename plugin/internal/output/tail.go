@@ -4,7 +4,8 @@ package output
 // stream, so that start tells a reader whether it fell behind. Memory grows with the
 // stream until buf has max bytes and then stays the same.
 type tail struct {
-	buf []byte // a ring once len(buf) == max; the byte at position p is buf[p%len(buf)]
+	// buf becomes a ring once it has max bytes. The byte at position p is buf[p%len(buf)].
+	buf []byte
 	max int
 	end int64 // bytes ever written
 }
@@ -18,13 +19,15 @@ func (t *tail) endsInNewline() bool {
 }
 
 func (t *tail) write(p []byte) {
-	n := min(len(p), t.max-len(t.buf)) // so much overwrites nothing
-	t.buf = append(t.buf, p[:n]...)
-	skip := max(n, len(p)-t.max)
+	added := min(len(p), t.max-len(t.buf)) // so much overwrites nothing
+	t.buf = append(t.buf, p[:added]...)
+	skip := max(added, len(p)-t.max)
 	t.end += int64(skip)
-	for p = p[skip:]; len(p) > 0; p = p[n:] {
-		n = copy(t.buf[t.end%int64(t.max):], p)
+	p = p[skip:]
+	for len(p) > 0 {
+		n := copy(t.buf[t.end%int64(t.max):], p)
 		t.end += int64(n)
+		p = p[n:]
 	}
 }
 
@@ -35,7 +38,8 @@ func (t *tail) textFrom(from int64, room int) []byte {
 	text := make([]byte, 0, n+room)
 	for len(text) < n {
 		i := from % int64(len(t.buf))
-		part := t.buf[i:min(i+t.end-from, int64(len(t.buf)))]
+		last := min(i+t.end-from, int64(len(t.buf)))
+		part := t.buf[i:last]
 		text = append(text, part...)
 		from += int64(len(part))
 	}

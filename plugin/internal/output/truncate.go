@@ -15,10 +15,13 @@ const (
 
 // cut is the end of a text that fits its limits.
 type cut struct {
-	from    int    // the text from here on is kept
-	by      string // the limit that was hit first, looking back from the end; "" if nothing was cut
-	mid     bool   // the kept text begins within a line
-	partial bool   // only the end of one line is kept
+	from    int  // position of the first byte kept
+	mid     bool // the kept text begins within a line
+	partial bool // only one line's end is kept
+
+	// by is the limit that was reached first, looking back from the end. It is "" if
+	// nothing was cut.
+	by string
 }
 
 // cutTail finds the longest suffix of text that has at most maxLines lines
@@ -31,18 +34,23 @@ type cut struct {
 // earlier bytes are missing and text may begin within a line.
 func cutTail(text []byte, whole bool, maxLines, maxBytes int) cut {
 	from := len(text)
-	for lines := 0; from > 0; lines++ {
+	lines := 0
+	for from > 0 {
 		if lines == maxLines {
 			return cut{from: from, by: byLines}
 		}
 		start := bytes.LastIndexByte(text[:from-1], '\n') + 1
-		if len(text)-start > maxBytes || start == 0 && !whole {
+		fits := len(text)-start <= maxBytes
+		isWhole := start > 0 || whole
+		if !fits || !isWhole {
 			if lines > 0 && len(text)-from >= maxBytes/2 {
 				return cut{from: from, by: byBytes}
 			}
-			return cut{from: runeStart(text, max(0, len(text)-maxBytes)), by: byBytes, mid: true, partial: lines == 0}
+			from = runeStart(text, max(0, len(text)-maxBytes))
+			return cut{from: from, by: byBytes, mid: true, partial: lines == 0}
 		}
 		from = start
+		lines++
 	}
 	return cut{}
 }

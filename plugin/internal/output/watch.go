@@ -6,13 +6,17 @@ import (
 )
 
 const (
-	watchStep    = 128 << 10 // bytes of the log searched at a time
-	watchOverlap = 64 << 10  // bytes searched again: a longer match may be missed
+	// watchStep is how many bytes of the log are searched at a time.
+	watchStep = 128 << 10
+
+	// watchOverlap is how many bytes are searched again with the text after them. A match
+	// that is longer than this may be missed.
+	watchOverlap = 64 << 10
 )
 
-// Watch looks for a match in the text, or in that which no Result had shown when the
-// Watch was made. It reads the tail or, if it fell behind, the log: the stream does not wait for the
-// search. It is not safe for concurrent use.
+// Watch looks for a match in a stream's text: in all of it, or in the part that no Result
+// had shown when the Watch was made. It reads the tail or, if it fell behind, the log, so
+// the stream never waits for the search. It is not safe for concurrent use.
 //
 // Match searches whole lines, and the unfinished line at the end of the stream. A
 // line longer than watchOverlap is searched in parts, which may match as if they
@@ -20,8 +24,10 @@ const (
 type Watch struct {
 	s   *Stream
 	re  *regexp.Regexp
-	old cursor // a match must end after the text that this says was shown
-	pos int64  // where the next search begins
+	pos int64 // where the next search begins
+
+	// old is what Results had shown at first. A match must end after it.
+	old cursor
 }
 
 // Watch begins to look for re, in all text if all is set.
@@ -30,7 +36,8 @@ func (s *Stream) Watch(re *regexp.Regexp, all bool) *Watch {
 	defer s.mu.Unlock()
 	w := &Watch{s: s, re: re}
 	if !all {
-		w.old, w.pos = s.shown, s.shown.pos
+		w.old = s.shown
+		w.pos = s.shown.pos
 	}
 	return w
 }
@@ -44,7 +51,8 @@ func (w *Watch) Match() (found, more bool) {
 		log, _ := s.sync()
 		text = log.text(w.pos, watchStep)
 		more = len(text) == watchStep
-		if !more && w.pos+int64(len(text)) < finished { // the log has stopped: skip the text that it does not have
+		if !more && w.pos+int64(len(text)) < finished {
+			// The log has stopped: skip the text that it does not have.
 			w.pos = start
 			return false, true
 		}
@@ -60,8 +68,9 @@ func (w *Watch) Match() (found, more bool) {
 	return false, more
 }
 
-// look returns the text in memory from pos on, the positions where the tail starts and where
-// the finished text ends, and that of the first byte not yet shown.
+// look returns the text in memory from pos on. start is the position where the tail starts,
+// finished the one where the finished text ends, and fresh that of the first byte not yet
+// shown.
 func (w *Watch) look() (text []byte, start, finished, fresh int64) {
 	s := w.s
 	s.mu.Lock()

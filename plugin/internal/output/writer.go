@@ -9,8 +9,8 @@ import (
 const (
 	writeSize = 64 << 10 // raw bytes that a Stream handles at a time
 
-	// fillSize is how much text may wait for the disk before the command has to wait,
-	// too. The text of one more write may come on top.
+	// fillSize is how much text may wait for the disk. If there is more, the command has
+	// to wait, too. The text of one more write may come on top.
 	fillSize = 4 * writeSize
 
 	// blockSize is the unit in which the log grows while more text is coming: writes
@@ -27,12 +27,18 @@ var buffers = sync.Pool{New: func() any { return new(buffer) }}
 // logWriter writes a stream's text to its log. It has no goroutine: the caller of
 // Stream.flush writes, without the Stream's mutex.
 type logWriter struct {
-	disk sync.Mutex // held while the log is written; taken before the Stream's mutex; guards file
+	// disk guards file and is held while the log is written. It is locked before the
+	// Stream's mutex.
+	disk sync.Mutex
 	file logFile
 
 	// The Stream's mutex guards the fields below.
-	fill    []byte // finished text that is not in the file; nil: none
-	problem string // why the log is incomplete, "" if it is complete
+
+	// fill is the finished text that is not in the file yet.
+	fill []byte
+
+	// problem says why the log is incomplete. It is "" while the log is complete.
+	problem string
 }
 
 // appendLocked takes finished text.
@@ -50,7 +56,8 @@ func (w *logWriter) appendLocked(p []byte) {
 // is too little. The caller holds disk, too.
 func (w *logWriter) takeLocked(block int64) []byte {
 	end := w.file.size + int64(len(w.fill))
-	n := sanitize.CutRune(w.fill, int(max(0, end-end%block-w.file.size)))
+	lastBlock := end - end%block
+	n := sanitize.CutRune(w.fill, int(max(0, lastBlock-w.file.size)))
 	if n == 0 {
 		return nil
 	}
@@ -60,8 +67,8 @@ func (w *logWriter) takeLocked(block int64) []byte {
 	return text[:n]
 }
 
-// flush writes to the log, if there is one and least bytes or more wait for it:
-// whole blocks, and the line being written behind them if line is true. It
+// flush writes to the log, if there is one and at least this many bytes wait for it. It
+// writes whole blocks and, if line is true, the line being written behind them. It
 // returns the log, nil if there is none, and why it is incomplete.
 func (s *Stream) flush(least int, block int64, line bool) (log *logReader, problem string) {
 	s.mu.Lock()
@@ -87,8 +94,8 @@ func (s *Stream) flush(least int, block int64, line bool) (log *logReader, probl
 	return log, w.problem
 }
 
-// takeText takes the text for the log, whole blocks of it, and the line being written if line
-// is true. last says that no more text comes.
+// takeText takes whole blocks of the text that waits for the log and, if line is true, a
+// copy of the line being written. last says that no more text comes.
 func (s *Stream) takeText(w *logWriter, block int64, line bool) (text, rest []byte, last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,8 +19,6 @@ const GuardianName = "bash-guardian"
 type Duties struct {
 	Host   int      // pid of the host; if the plugin outlives it, the guardian ends the plugin. 0: none
 	Remove []string // folders and files to remove once every process has ended
-	Logs   string   // folder of logs
-	Sweep  bool     // remove expired logs from there, after that
 
 	// Crash is the file to which the plugin writes what it says as it crashes; nil: none.
 	Crash *os.File `json:"-"`
@@ -150,6 +148,22 @@ func (g *Guardian) flush() {
 	clear(g.begins)
 	_, _ = unix.Write(g.socket, g.waiting)
 	g.waiting = nil
+}
+
+// logOrders says where the plugin has its logs, on a line that begins with logsLine.
+type logOrders struct {
+	Folder string
+	Sweep  bool
+}
+
+const logsLine = "logs "
+
+// KeepLogs tells the guardian the folder of the logs, before the first command starts. The guardian keeps
+// there what a plugin says as it crashes. With sweep it removes expired logs at the end.
+func (g *Guardian) KeepLogs(folder string, sweep bool) {
+	text, _ := json.Marshal(logOrders{folder, sweep}) // never fails
+	g.report(func() { g.waiting = fmt.Appendf(g.waiting, "%s%s\n", logsLine, text) })
+	g.flush()
 }
 
 // allGone is the last line of a plugin that has ended every process.

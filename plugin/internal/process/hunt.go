@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -30,7 +31,7 @@ type Logs interface {
 }
 
 // RunGuardian is the guardian's main function. It returns when the plugin and every
-// process that it started are gone. At its start it finds Duties.Logs, before a command can
+// process that it started are gone. find opens a folder of logs, before a command can
 // put something else there.
 func RunGuardian(find func(logs string) Logs) error {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGQUIT)
@@ -41,20 +42,20 @@ func RunGuardian(find func(logs string) Logs) error {
 	if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
 		return err
 	}
-	logs := find(o.Logs)
 	go o.watchHost()
-	children, gone := readChildren(lines) // returns when the plugin has ended
-	if !gone {
-		newHunt(&o, children).endAll()
+	r := readReports(lines, find) // returns when the plugin has ended
+	if !r.gone {
+		newHunt(&o, r.children).endAll()
 	}
-	if lastWords := readCrash(); len(lastWords) > 0 && !o.Sweep {
-		logs.KeepCrash(o.Plugin, lastWords)
+	lastWords := readCrash()
+	if len(lastWords) > 0 && r.logs != nil && !r.sweep {
+		r.logs.KeepCrash(o.Plugin, lastWords)
 	}
 	for _, path := range o.Remove {
 		_ = rmtree.Path(path)
 	}
-	if o.Sweep {
-		logs.Sweep()
+	if r.logs != nil && r.sweep {
+		r.logs.Sweep()
 	}
 	return nil
 }
@@ -88,24 +89,38 @@ func (o *orders) watchHost() {
 	_ = send(plugin, syscall.SIGKILL)
 }
 
-// readChildren reads the plugin's lines until the plugin ends. It returns the start of
-// each child that the plugin had then, by pid, and whether the plugin has ended all of its
-// processes.
-func readChildren(lines *bufio.Scanner) (children map[int]uint64, gone bool) {
-	children = make(map[int]uint64)
+// reports are what a plugin has said by its end.
+type reports struct {
+	children map[int]uint64 // start of each child that it had, by pid
+	gone     bool           // it has ended all of its processes
+	logs     Logs           // nil: it has none
+	sweep    bool
+}
+
+// readReports reads the plugin's lines until the plugin ends.
+func readReports(lines *bufio.Scanner, find func(logs string) Logs) *reports {
+	r := &reports{children: make(map[int]uint64)}
 	for lines.Scan() {
-		gone = lines.Text() == allGone
+		r.gone = lines.Text() == allGone
+		text, isLogs := strings.CutPrefix(lines.Text(), logsLine)
+		if isLogs {
+			var o logOrders
+			_ = json.Unmarshal([]byte(text), &o)
+			r.logs = find(o.Folder)
+			r.sweep = o.Sweep
+			continue
+		}
 		var sign rune
 		var pid int
 		var start uint64
 		_, _ = fmt.Sscanf(lines.Text(), "%c%d %d", &sign, &pid, &start) // an end has no start
 		if sign == '+' {
-			children[pid] = start
+			r.children[pid] = start
 		} else {
-			delete(children, pid)
+			delete(r.children, pid)
 		}
 	}
-	return children, gone
+	return r
 }
 
 // hunt finds and kills every process that a plugin started.

@@ -1,6 +1,6 @@
-// Package rmtree removes folders that a command has filled: with trees that are too deep for
-// paths and for a descriptor at each level, with folders that their owner may not change any
-// more, and with links that lead elsewhere.
+// Package rmtree removes folders that a command has filled. Such a folder may hold trees that
+// are too deep for a path, or for an open descriptor at each level; folders whose mode keeps
+// their owner from changing them; and links that lead elsewhere.
 package rmtree
 
 import (
@@ -24,15 +24,15 @@ func Path(path string) error {
 	return Below(parent, filepath.Base(path))
 }
 
-// Below is Path for a name in a folder. It lists each folder once: what is added
-// meanwhile may stay, and is an error.
+// Below is Path for a name in a folder. It lists each folder once, so a file that is added
+// meanwhile may stay. Then Below returns an error.
 func Below(parent *os.Root, name string) error {
 	err := parent.Remove(name)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	_ = parent.Chmod(name, 0o700)
-	top, err := parent.OpenRoot(name + "/.") // which waits for no writer, if a FIFO is in its place now
+	top, err := parent.OpenRoot(name + "/.") // the dot keeps it from waiting for a FIFO's writer
 	if err != nil {
 		return err
 	}
@@ -51,12 +51,12 @@ func Below(parent *os.Root, name string) error {
 // removal empties a folder. It moves the folders in it up, so that none is deep.
 type removal struct {
 	top   *os.Root
-	moved []string // folders at the top that must be emptied
+	moved []string // folders at the top, not empty yet
 	count int      // of the folders moved so far
 }
 
 // empty removes all files of a folder at the top, or of the top itself, and moves the folders
-// that it has.
+// in it up.
 func (r *removal) empty(name string) {
 	dir, err := r.top.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
 	if err != nil {

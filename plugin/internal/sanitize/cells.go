@@ -14,10 +14,11 @@ type cell struct {
 	marks [maxMarks]rune
 }
 
-const cellSize = int(unsafe.Sizeof(cell{})) // a cell's text is not longer
+// cellSize is the size of a cell in memory, and the most that its text may have.
+const cellSize = int(unsafe.Sizeof(cell{}))
 
 // maxMarks is how many runes without a column of their own, such as accents, a
-// cell keeps; a terminal does not show many more either.
+// cell keeps. Terminals do not show many more either.
 const maxMarks = 3
 
 const (
@@ -34,7 +35,8 @@ func (l *line) toCells() {
 	text := l.buf[l.start:]
 	l.buf = l.buf[:l.start] // finishCells may overwrite the part of text that was read already
 	for len(text) > 0 {
-		text = text[l.print(text):]
+		n := l.print(text)
+		text = text[n:]
 		if len(text) > 0 {
 			l.tab()
 			text = text[1:]
@@ -119,8 +121,8 @@ func (l *line) tab() {
 	}
 }
 
-// take returns the next cells, at least and at most so many, to be written to, and
-// moves the cursor past them.
+// take returns cells at the cursor, between least and most of them, for the caller to
+// overwrite. It moves the cursor past them.
 func (l *line) take(least, most int) []cell {
 	if l.column > len(l.cells) {
 		l.pad()
@@ -137,8 +139,8 @@ func (l *line) take(least, most int) []cell {
 	return l.cells[from:l.column]
 }
 
-// pad adds blanks to a line that ends before the cursor. If they are not paid for, there
-// are fewer, and the cursor moves to the left.
+// pad adds blanks to a line that ends before the cursor. If the credit is not enough, it
+// adds fewer and moves the cursor to the left, to the new end.
 func (l *line) pad() {
 	end := len(l.cells)
 	l.column = min(l.column, end+l.credit)
@@ -168,8 +170,11 @@ func (l *line) split(column int) {
 		return
 	}
 	i := l.first(column)
-	for l.cells[i] = (cell{r: ' '}); i+1 < len(l.cells) && l.cells[i+1].r == wide; i++ {
-		l.cells[i+1].r = ' '
+	l.cells[i] = cell{r: ' '}
+	i++
+	for i < len(l.cells) && l.cells[i].r == wide {
+		l.cells[i].r = ' '
+		i++
 	}
 }
 

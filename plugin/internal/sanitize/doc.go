@@ -21,12 +21,14 @@
 //   - LF, VT and FF are newlines; a CR before them goes. Elsewhere CR, backspace, tab,
 //     and the control sequences that erase or move within the line do what they do
 //     on a terminal.
-//   - A sequence that never ends is given up after 1 MiB, or at the end of a line: of the
-//     first one in a string (a title, for one), and after 4 KiB in a control sequence.
-//   - No edit reaches the front of a line that is longer than 64 KiB, or that is erased
-//     again and again while it is longer than 512 columns. A program that jumps
-//     to the right again and again, and writes next to nothing, does not get as far. So
-//     any bytes take at most about 20 times as long as a progress bar of as many bytes.
+//   - A sequence that never ends is given up after 1 MiB. A string, such as a title, is
+//     given up at the first newline in it; a control sequence at the first newline after
+//     4 KiB.
+//   - The front of a line that is longer than 64 KiB cannot be edited any more, and neither
+//     can that of a line which is erased again and again while it is longer than 512
+//     columns. A program that jumps to the right again and again, and writes next to
+//     nothing, does not get as far to the right. So any bytes take at most about 20 times
+//     as long as a progress bar of as many bytes.
 //
 // The division of the stream into chunks never changes the result.
 package sanitize

@@ -1,14 +1,14 @@
 package sanitize
 
 const (
-	// maxColumn is more columns than any terminal has that a command can get. The cursor can
-	// be so far right although the line is shorter.
+	// maxColumn is more columns than any terminal has that a command can get. The cursor may
+	// be that far to the right of a shorter line's end.
 	maxColumn = 512
 
-	// A few bytes must not be the work of many. So text pays for long blanks: those between
-	// the end of a line and text to the right of it, and those of erasing more than maxColumn
-	// columns at once. Each byte pays for columnsPerByte columns; maxCredit are there at
-	// first, and at most.
+	// A few bytes must not cause as much work as many bytes do. So text has to pay for long
+	// blanks: for those between the end of a line and text to the right of it, and for
+	// erasing more than maxColumn columns at once. Each byte of text pays for columnsPerByte
+	// columns. The line's credit begins with maxCredit columns and never has more.
 	columnsPerByte = 16
 	maxCredit      = 8 * maxLine
 )
@@ -46,8 +46,9 @@ func (l *line) erase(what int) {
 	l.becomePlain()
 }
 
-// eraseStart erases the first n columns of more. If that is not paid for, all but the last
-// maxColumn columns of the line are finished as they are.
+// eraseStart erases the first n columns of a longer line. If that is not paid for, it erases
+// only those of the last maxColumn columns of the line, and finishes the others as they
+// are.
 func (l *line) eraseStart(n int) {
 	if !l.afford(n - l.blanks) {
 		finished := l.first(len(l.cells) - maxColumn)
@@ -59,7 +60,7 @@ func (l *line) eraseStart(n int) {
 	l.blanks = max(l.blanks, n)
 }
 
-// afford pays for erasing n columns and reports whether there was enough to pay with.
+// afford pays for erasing n columns and reports whether the credit was enough.
 func (l *line) afford(n int) bool {
 	if n <= maxColumn {
 		return true
@@ -80,8 +81,10 @@ func (l *line) move(by int) {
 // moveTo moves the cursor to a column, but not far past the end.
 func (l *line) moveTo(column int) {
 	l.toCells()
-	if l.column = max(column, 0); l.column > len(l.cells) {
-		l.column = max(len(l.cells), min(l.column, maxColumn))
+	end := len(l.cells)
+	l.column = max(column, 0)
+	if l.column > end {
+		l.column = max(end, min(l.column, maxColumn))
 	}
 	l.becomePlain()
 }

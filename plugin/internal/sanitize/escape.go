@@ -27,10 +27,17 @@ const (
 // longer than maxControl, and ESC begins another.
 type escape struct {
 	state  escapeState
-	length int  // bytes so far
-	param  int  // the first parameter of a control sequence; -1 if there is none
-	more   bool // further parameters have come, which are ignored
-	other  bool // a prefix or intermediate gives the sequence another meaning
+	length int // bytes so far
+
+	// param is the first parameter of a control sequence, -1 if it has none.
+	param int
+
+	// more is set once a second parameter has begun. All but the first are ignored.
+	more bool
+
+	// other is set by a prefix or an intermediate byte, which gives the sequence another
+	// meaning.
+	other bool
 }
 
 type escapeState byte
@@ -70,10 +77,9 @@ func introduced(b byte) escapeState {
 func (s *Sanitizer) escaped(p []byte) []byte {
 	for len(p) > 0 && s.esc.state != ground {
 		n := 1
-		switch b := p[0]; {
-		case s.esc.length >= maxEscape,
-			b == '\n' && s.esc.inString(), // programs send no newline in a string: the string was not ended
-			b >= utf8.RuneSelf && !s.esc.inString():
+		b := p[0]
+		switch {
+		case s.esc.endsBefore(b):
 			s.esc.state = ground
 			return p
 		case b == 0xc2:
@@ -93,6 +99,17 @@ func (s *Sanitizer) escaped(p []byte) []byte {
 		p = p[n:]
 	}
 	return p
+}
+
+// endsBefore reports whether the sequence ends, unfinished, before b.
+func (e *escape) endsBefore(b byte) bool {
+	switch {
+	case e.length >= maxEscape:
+		return true
+	case e.inString():
+		return b == '\n' // no program means a newline to be a part of a string
+	}
+	return b >= utf8.RuneSelf
 }
 
 // step takes an ASCII byte of a sequence, except text in a string.
@@ -120,7 +137,7 @@ func (s *Sanitizer) step(b byte) {
 		e.parameter(b)
 	default:
 		e.state = ground
-		if !e.other && b != 'm' { // a colour does not carry out a CR: see colour
+		if !e.other && b != 'm' { // a colour does not carry out a CR, here as in colour
 			s.carriageReturn()
 			s.line.edit(b, e.param)
 		}

@@ -12,9 +12,16 @@ const (
 	// cannot be edited any more; from then on columns count from its end.
 	maxLine = 64 << 10
 
-	handOver = 16 << 10 // finished text is handed on once there is this much, or at the end of a Write
-	uncopied = 2 << 10  // lines with at least this much clean text are handed on without a copy
-	retained = 32 << 10 // larger buffers are freed when the line is plain and short
+	// handOver is how much finished text is handed on at once. At the end of a Write there
+	// may be less.
+	handOver = 16 << 10
+
+	// uncopied is the least size of clean lines that are handed on without a copy.
+	uncopied = 2 << 10
+
+	// retained is the largest size of the buffers that are kept while the line is plain and
+	// short.
+	retained = 32 << 10
 )
 
 // line is the line being written, in one of two states:
@@ -28,15 +35,19 @@ const (
 // A plain line is bytes at the end of buf, without known columns.
 // An edited line is cells with a cursor.
 type line struct {
-	w     io.Writer
-	buf   []byte // finished text and, from start on, the plain line
+	w io.Writer
+
+	// buf is finished text and, from start on, the plain line.
+	buf   []byte
 	start int
 
 	edited bool
 	cells  []cell // one for each column
-	blanks int    // so many columns at the beginning are blank, as far as there are any
-	column int    // of the cursor, which may be past the end
-	credit int    // columns that text has paid for: see maxCredit
+	column int    // of the cursor, maybe past the end
+	credit int    // columns paid for: see maxCredit
+
+	// The first blanks columns, or all if there are fewer, are blank.
+	blanks int
 }
 
 // text takes the clean text at the beginning of p and returns its length.
@@ -117,7 +128,8 @@ func (l *line) finish() {
 	if l.edited {
 		l.cells = trimBlanks(l.cells)
 		l.finishCells(len(l.cells))
-		l.edited, l.column = false, 0
+		l.edited = false
+		l.column = 0
 	}
 	l.start = len(l.buf)
 }
@@ -135,8 +147,10 @@ func (l *line) flush() {
 // rest hands finished text on at the end of a Write, and frees large buffers.
 func (l *line) rest() {
 	l.flush()
-	if !l.edited && len(l.buf) < retained/8 && cap(l.buf)+cellSize*cap(l.cells) > retained {
-		l.buf, l.cells = bytes.Clone(l.buf), nil
+	size := cap(l.buf) + cellSize*cap(l.cells)
+	if !l.edited && len(l.buf) < retained/8 && size > retained {
+		l.buf = bytes.Clone(l.buf)
+		l.cells = nil
 	}
 }
 

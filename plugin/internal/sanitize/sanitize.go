@@ -17,14 +17,16 @@ type Sanitizer struct {
 	line line
 	esc  escape
 
-	part [utf8.UTFMax]byte // the incomplete rune at the end of the last Write
-	size int               // of part
+	// The first size bytes of part are the incomplete rune at the end of the last Write.
+	part [utf8.UTFMax]byte
+	size int
 
-	cr      bool  // a CR has come, which has no effect if a newline follows
+	// cr is set when the last byte of text was a CR. It has no effect if a newline follows.
+	cr      bool
 	dropped int64 // see Dropped
 }
 
-// New returns a Sanitizer that hands finished text on to w. The text is valid only
+// New returns a Sanitizer that writes finished text to w. The text is valid only
 // during the Write.
 func New(w io.Writer) *Sanitizer { return &Sanitizer{line: line{w: w, credit: maxCredit}} }
 
@@ -36,7 +38,8 @@ func (s *Sanitizer) Write(p []byte) (int, error) {
 		n++
 	}
 	if s.size <= n { // part is empty or all from this chunk: feed reads it again
-		n, s.size = n-s.size, 0
+		n -= s.size
+		s.size = 0
 		s.feed(p[n:])
 	}
 	s.line.rest()
@@ -44,7 +47,7 @@ func (s *Sanitizer) Write(p []byte) (int, error) {
 }
 
 // Line returns the line being written as a terminal would show it now, without
-// the part that was handed on already. It is valid until the next Write.
+// the part that is already finished. It is valid until the next Write.
 func (s *Sanitizer) Line() []byte { return s.line.shown() }
 
 // Dropped returns how many raw bytes so far were not text: control bytes and
@@ -77,26 +80,32 @@ func (s *Sanitizer) feed(p []byte) {
 // text handles a chunk up to an escape sequence and returns the rest.
 func (s *Sanitizer) text(p []byte) []byte {
 	for len(p) > 0 {
-		b, n := p[0], 1
+		b := p[0]
 		edits := s.line.edited || s.cr && b != '\n'
-		switch {
-		case b == 0x1b:
-			if n = colour(p); n == 0 {
+		if b == 0x1b {
+			n := colour(p)
+			if n == 0 {
 				s.begin(begun, 1)
 				return p[1:]
 			}
 			s.dropped += int64(n)
-		case b < ' ' && (edits || b != '\n' && b != '\t') || b == 0x7f:
-			s.control(b)
-		default:
-			if edits {
-				s.carriageReturn()
-			}
-			if n = s.line.text(p); n == 0 {
-				return s.unclean(p)
-			}
-			s.cr = false
+			p = p[n:]
+			continue
 		}
+		isText := b == '\n' || b == '\t' // line.text takes them if the line is plain
+		if b == 0x7f || b < ' ' && (edits || !isText) {
+			s.control(b)
+			p = p[1:]
+			continue
+		}
+		if edits {
+			s.carriageReturn()
+		}
+		n := s.line.text(p)
+		if n == 0 {
+			return s.unclean(p)
+		}
+		s.cr = false
 		p = p[n:]
 	}
 	return nil
@@ -181,9 +190,13 @@ func (s *Sanitizer) unclean(p []byte) []byte {
 func (s *Sanitizer) resume(b byte) {
 	s.part[s.size] = b
 	s.size++
-	if n, _ := runeLen(s.part[:s.size]); n > 0 { // the rune is complete, or can never be
-		whole, n := s.part, s.size
-		s.size = 0
-		s.feed(whole[:n])
+	n, _ := runeLen(s.part[:s.size])
+	if n == 0 {
+		return
 	}
+	// The rune is complete, or can never be.
+	whole := s.part
+	size := s.size
+	s.size = 0
+	s.feed(whole[:size])
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Masks for eight bytes at a time. Only a byte that is not ASCII can carry into the
-// bytes after it, so the first byte found is always right.
+// bytes after it, so the first byte that dirty marks is always right.
 const (
 	ones  = 0x0101010101010101
 	highs = 0x8080808080808080
@@ -19,7 +19,8 @@ const (
 // on unchanged: printable ASCII, newlines, tabs, and whole valid runes except C1
 // controls.
 func cleanPrefix(p []byte) int {
-	for i := 0; ; {
+	i := 0
+	for {
 		i += cleanASCII(p[i:])
 		n := cleanRunes(p[i:])
 		if n == 0 {
@@ -34,8 +35,11 @@ func cleanASCII(p []byte) int {
 	i := 0
 	for ; len(p)-i >= 32; i += 32 {
 		q := p[i : i+32 : i+32]
-		if dirty(binary.LittleEndian.Uint64(q))|dirty(binary.LittleEndian.Uint64(q[8:]))|
-			dirty(binary.LittleEndian.Uint64(q[16:]))|dirty(binary.LittleEndian.Uint64(q[24:])) != 0 {
+		found := dirty(binary.LittleEndian.Uint64(q)) |
+			dirty(binary.LittleEndian.Uint64(q[8:])) |
+			dirty(binary.LittleEndian.Uint64(q[16:])) |
+			dirty(binary.LittleEndian.Uint64(q[24:]))
+		if found != 0 {
 			break
 		}
 	}
@@ -44,16 +48,19 @@ func cleanASCII(p []byte) int {
 			return i + bits.TrailingZeros64(found)/8
 		}
 	}
-	for ; i < len(p); i++ {
-		if b := p[i]; (b < ' ' || b >= 0x7f) && b != '\n' && b != '\t' {
-			break
-		}
+	for i < len(p) && isClean(p[i]) {
+		i++
 	}
 	return i
 }
 
-// dirty marks, by its high bit, the first byte that is not printable ASCII, a
-// newline or a tab.
+// isClean reports whether b is printable ASCII, a newline or a tab.
+func isClean(b byte) bool {
+	return b >= ' ' && b < 0x7f || b == '\n' || b == '\t'
+}
+
+// dirty is isClean for eight bytes: it sets the high bit of the first byte that is not
+// clean.
 func dirty(x uint64) uint64 {
 	control := ^(x + (0x80-' ')*ones)
 	other := ^(x + (0x80-'\t')*ones) | (x + (0x7f-'\n')*ones) // than \t and \n
@@ -77,13 +84,15 @@ func cleanRunes(p []byte) int {
 	return i
 }
 
-// common reports whether x begins with a valid rune of three bytes. It does not
-// know the runes that begin with special bytes.
+// common reports whether x begins with a valid rune of three bytes. It is false for the
+// runes that begin with special bytes, though they may be valid.
 func common(x uint32) bool {
 	return x&0xc0c0f0 == 0x8080e0 && special>>(x&15)&1 == 0
 }
 
-const special = 1<<0x0 | 1<<0xd // 0xe0 and 0xed restrict the second byte
+// special has a bit for 0xe0 and one for 0xed: after these, only some second bytes are
+// valid.
+const special = 1<<0x0 | 1<<0xd
 
 // runeLen returns the length of the rune at the beginning of p, which is not ASCII,
 // or 0 if p ends within it. If there is no rune, ok is false, and n is the length of
@@ -92,7 +101,8 @@ func runeLen(p []byte) (n int, ok bool) {
 	if !utf8.FullRune(p) {
 		return 0, true
 	}
-	if _, n = utf8.DecodeRune(p); n > 1 {
+	_, n = utf8.DecodeRune(p)
+	if n > 1 {
 		return n, true
 	}
 	for !utf8.FullRune(p[:n]) {
@@ -114,8 +124,9 @@ func asciiPrefix(p []byte) int {
 // Programs draw bars with them. They have one column each.
 func barPrefix(p []byte) int {
 	n := 0
-	for ; len(p) > 2 && p[0] == 0xe2 && p[1]-0x94 < 3 && p[2]&0xc0 == 0x80; n++ {
+	for len(p) > 2 && p[0] == 0xe2 && p[1]-0x94 < 3 && p[2]&0xc0 == 0x80 {
 		p = p[3:]
+		n++
 	}
 	return n
 }
@@ -129,8 +140,10 @@ func width(r rune, p []byte) int {
 		return 0 // accents
 	case r >= 0x2500 && r < 0x25c0, r >= 0x2800 && r < 0x2900:
 		return 1 // the characters of bars: boxes, blocks, braille
-	case r >= 0x4e00 && r < 0xa000, r >= 0xac00 && r < 0xd7a4, r >= 0x3041 && r < 0x3097, r >= 0x30a1 && r < 0x30fb:
-		return 2
+	case r >= 0x4e00 && r < 0xa000, r >= 0xac00 && r < 0xd7a4:
+		return 2 // Han, Hangul
+	case r >= 0x3041 && r < 0x3097, r >= 0x30a1 && r < 0x30fb:
+		return 2 // Hiragana, Katakana
 	}
 	_, n := ansi.FirstGraphemeCluster(p, ansi.WcWidth)
 	return min(n, 2)

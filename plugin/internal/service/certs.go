@@ -59,27 +59,43 @@ func makeCerts(dir string, names []string) error {
 		}
 	}
 	signer, err := writeCert(dir, "ca", ca, ca, nil)
-	for name, cert := range map[string]*x509.Certificate{"plugin": plugin, "host": host} {
-		if err == nil {
-			_, err = writeCert(dir, name, cert, ca, signer)
-		}
+	if err != nil {
+		return err
 	}
+	_, err = writeCert(dir, "plugin", plugin, ca, signer)
+	if err != nil {
+		return err
+	}
+	_, err = writeCert(dir, "host", host, ca, signer)
 	return err
 }
 
-// writeCert makes a certificate and its key, and writes them to files. A signer of nil is
-// the key itself.
+// writeCert makes a certificate and its key, and writes them to files. The signer is the key
+// of ca; nil: the certificate is signed by its own key.
 func writeCert(dir, name string, cert, ca *x509.Certificate, signer *ecdsa.PrivateKey) (*ecdsa.PrivateKey, error) {
 	cert.Subject.CommonName = name
-	cert.NotBefore, cert.NotAfter = time.Now().Add(-time.Hour), time.Now().AddDate(1, 0, 0)
+	cert.NotBefore = time.Now().Add(-time.Hour)
+	cert.NotAfter = time.Now().AddDate(1, 0, 0)
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	der, errCert := x509.CreateCertificate(rand.Reader, cert, ca, key.Public(), cmp.Or(signer, key))
-	private, errKey := x509.MarshalPKCS8PrivateKey(key)
-	err = errors.Join(err, errCert, errKey)
-	for file, block := range map[string]*pem.Block{name + ".pem": {Type: "CERTIFICATE", Bytes: der}, name + "-key.pem": {Type: "PRIVATE KEY", Bytes: private}} {
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, file), pem.EncodeToMemory(block), 0o600)
-		}
+	if err != nil {
+		return nil, err
 	}
-	return key, err
+	public, err := x509.CreateCertificate(rand.Reader, cert, ca, key.Public(), cmp.Or(signer, key))
+	if err != nil {
+		return nil, err
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	err = writePEM(filepath.Join(dir, name+".pem"), "CERTIFICATE", public)
+	if err != nil {
+		return nil, err
+	}
+	return key, writePEM(filepath.Join(dir, name+"-key.pem"), "PRIVATE KEY", private)
+}
+
+func writePEM(path, kind string, content []byte) error {
+	block := &pem.Block{Type: kind, Bytes: content}
+	return os.WriteFile(path, pem.EncodeToMemory(block), 0o600)
 }

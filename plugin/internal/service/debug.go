@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 
+	"bashplugin/plugin/internal/executor"
 	"bashplugin/shared"
 	"bashplugin/shared/host"
 )
@@ -21,35 +22,46 @@ import (
 func newService(f *flags) *service {
 	surviveBrokenPipes()
 	closeInherited()
-	s := &service{hostGone: make(chan struct{})}
-	s.log = hclog.New(&hclog.LoggerOptions{Name: "bash-plugin", Level: hclog.LevelFromString(f.logLevel), Output: os.Stderr})
-	log.SetFlags(0)
-	log.SetOutput(s.log.StandardWriter(&hclog.StandardLoggerOptions{InferLevels: true})) // go-plugin uses package log, too
-	return s
+	logger := hclog.New(&hclog.LoggerOptions{
+		Name:   "bash-plugin",
+		Level:  hclog.LevelFromString(f.logLevel),
+		Output: os.Stderr,
+	})
+	log.SetFlags(0) // go-plugin uses package log, too
+	log.SetOutput(logger.StandardWriter(&hclog.StandardLoggerOptions{InferLevels: true}))
+	return &service{log: logger, hostGone: make(chan struct{})}
 }
 
 // serveDebug serves any number of hosts until a signal ends it. It prints the
 // variable that makes a host connect to it.
 func serveDebug(f *flags) error {
 	s := newService(f)
-	err := s.open(f, 0)
+	cfg, err := s.prepare(f, 0)
 	if err != nil {
 		return say(err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	cfg.Logs = logsOf(f.logs, shared.SessionConfig{})
+	keepLogs(cfg)
+	bash, err := executor.New(cfg)
+	if err != nil {
+		return say(err)
+	}
+	s.session = bash
+	ctx, stop := signal.NotifyContext(context.Background(),
+		os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer stop()
 	where := make(chan *plugin.ReattachConfig, 1)
 	announced := make(chan error, 1)
 	go func() {
-		err := announce(<-where)
-		announced <- err
-		if err != nil {
+		problem := announce(<-where)
+		announced <- problem
+		if problem != nil {
 			stop() // no host could find it
 		}
 	}()
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig: shared.Handshake,
-		Plugins:         plugin.PluginSet{shared.PluginName: &shared.Plugin{Impl: s.executor}},
+		Plugins:         plugin.PluginSet{shared.PluginName: &shared.Plugin{Impl: bash}},
 		Logger:          s.log,
 		Test:            &plugin.ServeTestConfig{Context: ctx, ReattachConfigCh: where},
 	})
@@ -70,6 +82,7 @@ func announce(at *plugin.ReattachConfig) error {
 		Network:  at.Addr.Network(),
 		Addr:     at.Addr.String(),
 	}.String()
-	_, err := fmt.Printf("export %s='%s'\n", host.ReattachName, strings.ReplaceAll(value, "'", `'\''`))
+	quoted := "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+	_, err := fmt.Printf("export %s=%s\n", host.ReattachName, quoted)
 	return err
 }

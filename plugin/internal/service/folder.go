@@ -39,7 +39,8 @@ func newFolder() string {
 // isPlain reports whether a path can stand in JSON, and in the plugin's first line of
 // output, where bars separate the fields.
 func isPlain(path string) bool {
-	return utf8.ValidString(path) && !strings.ContainsFunc(path, func(r rune) bool { return r == '|' || unicode.IsControl(r) })
+	isSpecial := func(r rune) bool { return r == '|' || unicode.IsControl(r) }
+	return utf8.ValidString(path) && !strings.ContainsFunc(path, isSpecial)
 }
 
 // sweepFolders removes the folders of plugins that were killed together with
@@ -48,13 +49,23 @@ func sweepFolders() {
 	for _, dir := range slices.Compact([]string{shortTemp, filepath.Clean(os.TempDir())}) {
 		entries, _ := os.ReadDir(dir)
 		for _, entry := range entries {
-			var pid int
-			if _, err := fmt.Sscanf(entry.Name(), folderPrefix+"%d-", &pid); err != nil || unix.Kill(pid, 0) != unix.ESRCH {
-				continue // not such a folder, or its plugin may live
-			}
-			if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > time.Minute {
+			if isAbandoned(entry) {
 				_ = rmtree.Path(filepath.Join(dir, entry.Name())) // fails if another user owns it
 			}
 		}
 	}
+}
+
+// isAbandoned reports whether a folder is that of a plugin that has ended.
+func isAbandoned(entry os.DirEntry) bool {
+	var pid int
+	_, err := fmt.Sscanf(entry.Name(), folderPrefix+"%d-", &pid)
+	if err != nil {
+		return false
+	}
+	if unix.Kill(pid, 0) != unix.ESRCH { // the plugin may live
+		return false
+	}
+	info, err := entry.Info()
+	return err == nil && time.Since(info.ModTime()) > time.Minute
 }

@@ -14,7 +14,10 @@ import (
 // IsPlugin reports whether this process was started as the plugin of a host, or as
 // the guardian of a plugin.
 func IsPlugin() bool {
-	return process.IsGuardian() || os.Getenv(shared.Handshake.MagicCookieKey) == shared.Handshake.MagicCookieValue
+	if process.IsGuardian() {
+		return true
+	}
+	return os.Getenv(shared.Handshake.MagicCookieKey) == shared.Handshake.MagicCookieValue
 }
 
 // Main is the main function of the program. Its goroutine must be locked to the main
@@ -22,7 +25,8 @@ func IsPlugin() bool {
 // returns.
 func Main() {
 	if process.IsGuardian() {
-		exit(process.RunGuardian(func(logs string) process.Logs { return output.FindFolder(logs) }))
+		findLogs := func(logs string) process.Logs { return output.FindFolder(logs) }
+		exit(process.RunGuardian(findLogs))
 	}
 	if len(os.Args) > 1 && os.Args[1] == "certs" {
 		exit(say(certs(os.Args[2:])))
@@ -39,7 +43,7 @@ func Main() {
 	case flags.version:
 		fmt.Println(version())
 		os.Exit(0)
-	case flags.listen != "":
+	case flags.remote.listen != "":
 		exit(say(serveRemote(flags)))
 	case flags.debug:
 		exit(serveDebug(flags))

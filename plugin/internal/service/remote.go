@@ -1,18 +1,15 @@
 package service
 
 import (
-	"cmp"
 	"crypto/tls"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"runtime"
-	"slices"
 	"sync/atomic"
 	"syscall"
+	"time"
 
-	"bashplugin/plugin/internal/executor"
 	"bashplugin/plugin/internal/job"
 	"bashplugin/plugin/internal/process"
 	"bashplugin/plugin/internal/rmtree"
@@ -24,17 +21,12 @@ import (
 // serveRemote serves hosts on other machines until a signal ends it. The sessions share
 // this process's table of processes and its guardian; each has an executor of its own.
 func serveRemote(f *flags) error {
-	s, signals := newService(f), make(chan os.Signal, 2)
+	s := newService(f)
+	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	var certs atomic.Pointer[tls.Config]
-	reload := func() error {
-		config, err := host.LoadTLS(f.cert, f.key, f.clientCA)
-		if err == nil {
-			certs.Store(config)
-		}
-		return err
-	}
-	if err := reload(); err != nil {
+	certs := &certificates{flags: &f.remote}
+	err := certs.load()
+	if err != nil {
 		return err
 	}
 	cfg, err := s.prepare(f, 0)
@@ -42,45 +34,82 @@ func serveRemote(f *flags) error {
 		return err
 	}
 	defer rmtree.Path(s.folder) //nolint:errcheck // the guardian does it too
-	cfg.Table, cfg.Turns = process.NewTable(cfg.Guardian), job.NewTurns(runtime.GOMAXPROCS(0))
+	cfg.Logs = logsOf(f.logs, shared.SessionConfig{})
+	keepLogs(cfg)
+	cfg.Table = process.NewTable(cfg.Guardian)
+	cfg.Turns = job.NewTurns(runtime.GOMAXPROCS(0))
 	defer cfg.Table.Close()
-	remote := &serve.Remote{TLS: certs.Load, MaxLinger: f.maxLinger, Logger: s.log, Open: func(session shared.SessionConfig) (shared.Bash, error) {
-		cfg := cfg
-		cfg.Dir = cmp.Or(session.Dir, cfg.Dir)
-		cfg.DropEnv = slices.Concat(cfg.DropEnv, session.DropEnv)
-		cfg.Env = slices.Concat(cfg.Env, session.Env)
-		cfg.Logger = cfg.Logger.With("host", session.Host)
-		return executor.New(cfg)
-	}}
+	remote := &serve.Remote{
+		TLS:       certs.config.Load,
+		MaxLinger: f.remote.maxLinger,
+		Logger:    s.log,
+		Open:      func(session shared.SessionConfig) (shared.Bash, error) { return openRemote(cfg, session) },
+	}
 	failed := make(chan error, 2)
-	listen := func(what, address string, serve func(net.Listener) error) {
-		listener, err := net.Listen("tcp", address)
-		if err == nil {
-			s.log.Info("serves "+what, "address", listener.Addr().String())
-			err = serve(listener)
-		}
-		failed <- err
+	if f.remote.health != "" {
+		go func() { failed <- s.listen("its health", f.remote.health, remote.ServeHealth) }()
 	}
-	if f.health != "" {
-		mux := http.NewServeMux()
-		mux.Handle("GET /healthz", remote)
-		go listen("its health", f.health, func(l net.Listener) error { return http.Serve(l, mux) })
-	}
-	go listen("hosts", f.listen, remote.Serve)
+	go func() { failed <- s.listen("hosts", f.remote.listen, remote.Serve) }()
 	for {
 		select {
 		case err := <-failed:
 			return err
 		case sig := <-signals:
-			if sig == syscall.SIGHUP {
-				s.sayReload(reload())
-				continue
+			if sig != syscall.SIGHUP {
+				s.log.Info("ends", "signal", sig.String())
+				s.drain(remote, f.remote.drain, signals)
+				return nil
 			}
-			s.log.Info("ends", "signal", sig.String())
+			s.sayReload(certs.load())
 		}
-		remote.Drain(f.drain)
-		return nil
 	}
+}
+
+// drain waits for the end of the sessions, until patience or another signal ends that.
+func (s *service) drain(remote *serve.Remote, patience time.Duration, signals <-chan os.Signal) {
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		remote.Drain(patience)
+	}()
+	for {
+		select {
+		case <-drained:
+			return
+		case sig := <-signals:
+			if sig != syscall.SIGHUP {
+				s.log.Info("ends at once", "signal", sig.String())
+				remote.Drain(0)
+			}
+		}
+	}
+}
+
+// certificates are the files that the -tls flags name. They can be read again while this
+// process serves.
+type certificates struct {
+	flags  *remoteFlags
+	config atomic.Pointer[tls.Config]
+}
+
+// load reads the files. If that fails, those from before stay in use.
+func (c *certificates) load() error {
+	config, err := host.LoadTLS(c.flags.cert, c.flags.key, c.flags.clientCA)
+	if err != nil {
+		return err
+	}
+	c.config.Store(config)
+	return nil
+}
+
+// listen calls serve with a listener at an address, and logs what it serves.
+func (s *service) listen(what, address string, serve func(net.Listener) error) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	s.log.Info("serves "+what, "address", listener.Addr().String())
+	return serve(listener)
 }
 
 // sayReload logs whether the certificates could be read again.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -29,10 +30,12 @@ const endTimeout = 4 * time.Second
 
 // service is the state of the process while it serves.
 type service struct {
-	log      hclog.Logger
-	executor *executor.Executor
-	folder   string        // of the socket
-	hostGone chan struct{} // closed when a host that was connected is gone
+	log     hclog.Logger
+	session io.Closer // the commands of the host that this process serves; nil: it serves several
+	folder  string    // of the socket
+
+	// hostGone is closed when the host was connected and is gone.
+	hostGone chan struct{}
 }
 
 // serveHost serves the host until the host asks the plugin to quit, or is gone.
@@ -45,23 +48,49 @@ func serveHost(f *flags) error {
 	}
 	lines := newLogPipe()
 	s := &service{hostGone: make(chan struct{})}
-	s.log = hclog.New(&hclog.LoggerOptions{Name: "bash-plugin", Level: hclog.LevelFromString(f.logLevel), Output: lines, JSONFormat: true})
-	if err := s.open(f, host); err != nil {
+	s.log = hclog.New(&hclog.LoggerOptions{
+		Name:       "bash-plugin",
+		Level:      hclog.LevelFromString(f.logLevel),
+		Output:     lines,
+		JSONFormat: true,
+	})
+	cfg, err := s.prepare(f, host)
+	if err != nil {
 		return say(err)
 	}
+	p := &shared.Plugin{
+		Disconnected: sync.OnceFunc(func() { close(s.hostGone) }),
+		Log:          lines,
+	}
+	session := &localSession{begin: func(settings shared.SessionConfig) (*executor.Executor, error) {
+		cfg, err := within(cfg, settings)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Logs = logsOf(f.logs, settings)
+		p.Logs = cfg.Logs.Pattern()
+		keepLogs(cfg)
+		return executor.New(cfg)
+	}}
+	p.Impl = session
+	s.session = session
 	go s.watchHost()
 	go s.watchSignals()
-	err := serve.Serve(&shared.Plugin{
-		Impl:         s.executor,
-		Disconnected: sync.OnceFunc(func() { close(s.hostGone) }),
-		Logs:         f.logs.Pattern(),
-		Log:          lines,
-	})
+	err = serve.Serve(p)
 	return errors.Join(say(err), s.end())
 }
 
+// keepLogs tells the guardian where the logs are.
+func keepLogs(cfg executor.Config) {
+	if cfg.Confine.Confines() {
+		_ = cfg.Logs.Folder.Open() // before the guardian looks for it, and before any command runs
+	}
+	sweep := cfg.Logs.Retention < 0 // even if this process is killed
+	cfg.Guardian.KeepLogs(cmp.Or(cfg.Logs.Dir, output.DefaultLogDir()), sweep)
+}
+
 // hostLeft reports whether this process's stdout has lost its reader: then the host
-// has died. If it has not, the parent that serveHost looked up just before is the host.
+// has died. If it has not, the parent that serve looked up just before is the host.
 func hostLeft() bool {
 	stdout := []unix.PollFd{{Fd: int32(os.Stdout.Fd())}}
 	n, err := unix.Poll(stdout, 0)
@@ -73,17 +102,8 @@ func hostLeft() bool {
 // commands would inherit that.
 func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
-// open makes the socket's folder, the guardian and the executor. The guardian ends
-// the session when the process host ends, unless host is 0.
-func (s *service) open(f *flags, host int) error {
-	cfg, err := s.prepare(f, host)
-	if err == nil {
-		s.executor, err = executor.New(cfg)
-	}
-	return err
-}
-
-// prepare makes all but the executor, and returns its configuration.
+// prepare makes the socket's folder and the guardian. It returns the configuration for an
+// executor.
 func (s *service) prepare(f *flags, host int) (executor.Config, error) {
 	go sweepFolders()
 	s.folder = newFolder()
@@ -91,16 +111,9 @@ func (s *service) prepare(f *flags, host int) (executor.Config, error) {
 	if err := os.Setenv(plugin.EnvUnixSocketDir, s.folder); err != nil {
 		return executor.Config{}, err
 	}
-	logs := f.logs
-	logs.Folder = output.NewFolder(logs.Dir)
-	if f.confine.Confines() {
-		_ = logs.Folder.Open() // before the guardian looks for it, and before any command runs
-	}
 	duties := process.Duties{
 		Host:   host,
 		Remove: []string{s.folder},
-		Logs:   cmp.Or(f.logs.Dir, output.DefaultLogDir()),
-		Sweep:  f.logs.Retention < 0, // even if this process is killed
 	}
 	crash, err := process.TextFile("") // without a name that a command could give to another file
 	if err == nil {
@@ -116,14 +129,14 @@ func (s *service) prepare(f *flags, host int) (executor.Config, error) {
 		return executor.Config{}, fmt.Errorf("cannot make a folder for the socket: %w", err)
 	}
 	return executor.Config{
-		Dir:     f.dir,
-		Env:     env,
-		DropEnv: f.dropEnv,
-		Confine: f.confine, Resources: f.resources,
-		Temp:     s.folder,
-		Logs:     logs,
-		Logger:   s.log,
-		Guardian: guardian,
+		Dir:       f.dir,
+		Env:       env,
+		DropEnv:   f.dropEnv,
+		Confine:   f.confine,
+		Resources: f.resources,
+		Temp:      s.folder,
+		Logger:    s.log,
+		Guardian:  guardian,
 	}, nil
 }
 
@@ -157,7 +170,7 @@ func (s *service) watchSignals() {
 // the work.
 func (s *service) end() error {
 	time.AfterFunc(endTimeout, func() { os.Exit(1) })
-	err := s.executor.Close()
+	err := s.session.Close()
 	if err != nil {
 		s.log.Error("cannot end every command", "error", err)
 	}

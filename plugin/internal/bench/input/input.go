@@ -11,28 +11,37 @@ import (
 // BuildLog is a build's output without colours.
 func BuildLog(size int) []byte {
 	return fill(size, func(b []byte, r *rand.Rand) []byte {
-		b = fmt.Appendf(b, "[%4d/9999] Building CXX object src/module_%03d/CMakeFiles/target.dir/file_%05d.cpp.o\n", r.IntN(9999), r.IntN(999), r.IntN(99999))
+		b = compiling(b, r)
 		if r.IntN(9) == 0 {
-			b = fmt.Appendf(b, "src/module_%03d/file.cpp:%d:%d: warning: unused variable 'x%d' [-Wunused-variable]\n", r.IntN(999), r.IntN(2000), r.IntN(80), r.IntN(99))
+			b = fmt.Appendf(b, "src/module_%03d/file.cpp:%d:%d: warning: unused variable 'x%d' [-Wunused-variable]\n",
+				r.IntN(999), r.IntN(2000), r.IntN(80), r.IntN(99))
 		}
 		return b
 	})
 }
 
 // Compiling is a build's output without warnings or colours.
-func Compiling(size int) []byte {
-	return fill(size, func(b []byte, r *rand.Rand) []byte {
-		return fmt.Appendf(b, "[%4d/9999] Building CXX object src/module_%03d/CMakeFiles/target.dir/file_%05d.cpp.o\n", r.IntN(9999), r.IntN(999), r.IntN(99999))
-	})
+func Compiling(size int) []byte { return fill(size, compiling) }
+
+// compiling appends a line about one file of a build.
+func compiling(b []byte, r *rand.Rand) []byte {
+	return fmt.Appendf(b, "[%4d/9999] Building CXX object src/module_%03d/CMakeFiles/target.dir/file_%05d.cpp.o\n",
+		r.IntN(9999), r.IntN(999), r.IntN(99999))
 }
 
 // ColouredBuild is a build's output with colours.
 func ColouredBuild(size int) []byte {
+	const (
+		warning = "\x1b[1msrc/file%03d.c:%d:%d: \x1b[0m\x1b[1;35mwarning: " +
+			"\x1b[0munused variable \x1b[1mx%d\x1b[0m [-Wunused]\n"
+		compiled = "\x1b[1m\x1b[32m   Compiling\x1b[0m module_%03d v%d.%d.%d " +
+			"(/home/user/project/crates/module_%03d)\n"
+	)
 	return fill(size, func(b []byte, r *rand.Rand) []byte {
 		if r.IntN(8) == 0 {
-			return fmt.Appendf(b, "\x1b[1msrc/file%03d.c:%d:%d: \x1b[0m\x1b[1;35mwarning: \x1b[0munused variable \x1b[1mx%d\x1b[0m [-Wunused]\n", r.IntN(997), r.IntN(2000), r.IntN(80), r.IntN(99))
+			return fmt.Appendf(b, warning, r.IntN(997), r.IntN(2000), r.IntN(80), r.IntN(99))
 		}
-		return fmt.Appendf(b, "\x1b[1m\x1b[32m   Compiling\x1b[0m module_%03d v%d.%d.%d (/home/user/project/crates/module_%03d)\n", r.IntN(997), r.IntN(9), r.IntN(20), r.IntN(7), r.IntN(997))
+		return fmt.Appendf(b, compiled, r.IntN(997), r.IntN(9), r.IntN(20), r.IntN(7), r.IntN(997))
 	})
 }
 
