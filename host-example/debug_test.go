@@ -30,7 +30,7 @@ type debugged struct {
 	value string // for the environment
 }
 
-var exportLine = regexp.MustCompile(`(?m)^export BASH_PLUGIN_REATTACH='(\{"protocol":"netrpc","version":1,"pid":\d+,"network":"unix","addr":"[^"]+"\})'\n`)
+var exportLine = regexp.MustCompile(`(?m)^export BASH_PLUGIN_REATTACH='(\{"protocol":"netrpc","version":2,"pid":\d+,"network":"unix","addr":"[^"]+"\})'\n`)
 
 func startDebugged(t *testing.T) *debugged {
 	t.Helper()
@@ -201,8 +201,8 @@ func TestReattachSaysWhatIsWrong(t *testing.T) {
 	for value, want := range map[string]string{
 		"nonsense": "is not what bash-plugin -debug prints",
 		`{"protocol":"netrpc","version":99,"pid":1,"network":"unix","addr":"/nowhere"}`: "version 99 of the contract",
-		`{"protocol":"grpc","version":1,"pid":1,"network":"unix","addr":"/nowhere"}`:    "speaks grpc",
-		`{"protocol":"netrpc","version":1,"pid":1,"network":"unix","addr":"/nowhere"}`:  "no plugin serves where",
+		`{"protocol":"grpc","version":2,"pid":1,"network":"unix","addr":"/nowhere"}`:    "speaks grpc",
+		`{"protocol":"netrpc","version":2,"pid":1,"network":"unix","addr":"/nowhere"}`:  "no plugin serves where",
 	} {
 		cmd := program(t, "host-example", "run", "true")
 		cmd.Env = append(cmd.Env, host.ReattachName+"="+value)

@@ -218,7 +218,7 @@ func TestVersion(t *testing.T) {
 	for _, arg := range []string{"version", "-version", "--version"} {
 		r := hostExample(t, arg)
 		assert.Zero(t, r.code)
-		assert.Regexp(t, `^host-example \S+ \(contract 1, go`, r.stdout)
+		assert.Regexp(t, `^host-example \S+ \(contract 2, go`, r.stdout)
 	}
 }
 

@@ -12,25 +12,29 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared/internal/session"
 )
 
 // What travels arrives as it was, and whatever else arrives is an error or a
 // value that travels again.
 func FuzzGob(f *testing.F) {
 	var seed bytes.Buffer
-	require.NoError(f, gob.NewEncoder(&seed).Encode(reply{Result: &Result{PID: 1, Stdout: Output{Content: "hi\n"}, Leftover: []Process{{2, "sleep"}}}}))
+	require.NoError(f, gob.NewEncoder(&seed).Encode(answer{Result: &Result{PID: 1, Stdout: Output{Content: "hi\n"}, Leftover: []Process{{2, "sleep"}}}}))
 	f.Add(seed.Bytes())
 	seed.Reset()
-	require.NoError(f, gob.NewEncoder(&seed).Encode(executeArgs{Number: number{Call: 1}, Request: ExecuteRequest{Command: "true", Env: []string{"A=b"}, Timeout: time.Second}}))
+	require.NoError(f, gob.NewEncoder(&seed).Encode(session.Request[executeArgs]{Number: 1, Value: executeArgs{Request: ExecuteRequest{Command: "true", Env: []string{"A=b"}, Timeout: time.Second}}}))
 	f.Add(seed.Bytes())
 	seed.Reset()
-	require.NoError(f, gob.NewEncoder(&seed).Encode(killArgs{number{2, 1}, KillRequest{PID: AllJobs}}))
+	require.NoError(f, gob.NewEncoder(&seed).Encode(session.Request[KillRequest]{Number: 2, Done: []uint64{1}, Value: KillRequest{PID: AllJobs}}))
 	f.Add(seed.Bytes())
 	f.Fuzz(func(t *testing.T, data []byte) {
-		again(t, data, new(reply))
-		again(t, data, new(executeArgs))
-		again(t, data, new(checkArgs))
-		again(t, data, new(killArgs))
+		again(t, data, new(session.Reply[answer]))
+		again(t, data, new(session.Request[executeArgs]))
+		again(t, data, new(session.Request[CheckRequest]))
+		again(t, data, new(session.Request[KillRequest]))
+		again(t, data, new(session.OpenArgs))
+		again(t, data, new(SessionConfig))
 		again(t, data, new(Result))
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -90,14 +91,21 @@ func (l *faultLog) String() string {
 	return string(text)
 }
 
-// Another process of the same user finds the socket, but cannot use it.
+// Another process of the same user finds the socket, but cannot use it; nor does it keep the host out. Once
+// the host has connected, nobody listens any more.
 func TestFaultStrangerOnTheSocket(t *testing.T) {
 	t.Parallel()
-	temp := shortDir(t)
-	bash := launchWith(t, host.LaunchConfig{Env: []string{"TMPDIR=" + temp}})
-	sockets, err := filepath.Glob(filepath.Join(temp, "*", "plugin*"))
+	own := plugin.NewClient(&plugin.ClientConfig{
+		HandshakeConfig:  shared.Handshake,
+		Plugins:          shared.Plugins,
+		Cmd:              exec.Command(pluginPath),
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolNetRPC},
+		AutoMTLS:         true,
+		Logger:           hclog.NewNullLogger(),
+	})
+	t.Cleanup(own.Kill)
+	address, err := own.Start()
 	require.NoError(t, err)
-	require.Len(t, sockets, 1)
 	for name, talk := range map[string]func(net.Conn) error{
 		"in the clear": func(conn net.Conn) error {
 			client, err := plugin.NewRPCClient(conn, shared.Plugins)
@@ -127,7 +135,7 @@ func TestFaultStrangerOnTheSocket(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			conn, err := net.Dial("unix", sockets[0])
+			conn, err := net.Dial("unix", address.String())
 			require.NoError(t, err)
 			defer conn.Close()
 			require.NoError(t, conn.SetDeadline(time.Now().Add(hang)))
@@ -135,10 +143,20 @@ func TestFaultStrangerOnTheSocket(t *testing.T) {
 			assert.Error(t, await(t, done).err)
 		})
 	}
-	silent, err := net.Dial("unix", sockets[0])
+	for range 300 {
+		silent, err := net.Dial("unix", address.String())
+		require.NoError(t, err)
+		defer silent.Close()
+	}
+	protocol, err := own.Client()
 	require.NoError(t, err)
-	defer silent.Close()
-	assert.Equal(t, "mine\n", run(t, bash, "echo mine").Stdout.Content, "the host is not disturbed")
+	bash, err := protocol.Dispense(shared.PluginName)
+	require.NoError(t, err)
+	assert.Equal(t, "mine\n", run(t, bash.(shared.Bash), "echo mine").Stdout.Content, "the host is not disturbed")
+	eventually(t, "nobody listens any more", func() bool {
+		_, err := net.Dial("unix", address.String())
+		return err != nil
+	})
 }
 
 // A binary that was swapped or cut while the plugin ran is not started when

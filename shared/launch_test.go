@@ -62,9 +62,9 @@ func TestLaunchSaysWhatIsWrongWithThePlugin(t *testing.T) {
 		"never gets ready":       {script(t, "exec sleep 1000"), []string{"did not get ready within 1s", "more time"}},
 		"another version":        {script(t, "echo '1|99|unix|/tmp/none|netrpc|'; exec sleep 1000"), []string{"another version of the contract", "build both"}},
 		"another core version":   {script(t, "echo '9|1|unix|/tmp/none|netrpc|'; exec sleep 1000"), []string{"version"}},
-		"another protocol":       {script(t, "echo '1|1|unix|/tmp/none|grpc|'; exec sleep 1000"), []string{"unsupported plugin protocol"}},
-		"says where nobody is":   {script(t, "echo '1|1|unix|/tmp/none|netrpc|'; exec sleep 1000"), []string{"cannot start the plugin"}},
-		"has a broken handshake": {script(t, "echo '1|1|unix'; exec sleep 1000"), []string{"not a go-plugin plugin"}},
+		"another protocol":       {script(t, "echo '1|2|unix|/tmp/none|grpc|'; exec sleep 1000"), []string{"unsupported plugin protocol"}},
+		"says where nobody is":   {script(t, "echo '1|2|unix|/tmp/none|netrpc|'; exec sleep 1000"), []string{"cannot start the plugin"}},
+		"has a broken handshake": {script(t, "echo '1|2|unix'; exec sleep 1000"), []string{"not a go-plugin plugin"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -95,7 +95,7 @@ func TestLaunchLeavesNothingOfAFailedStart(t *testing.T) {
 	for name, text := range map[string]string{
 		"that printed something else": "echo hello; wait",
 		"that hangs":                  "wait",
-		"that does not answer":        "echo '1|1|unix|" + silentSocket(t) + "|netrpc|'; wait",
+		"that does not answer":        "echo '1|2|unix|" + silentSocket(t) + "|netrpc|'; wait",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -35,7 +35,7 @@ func TestCloseEndsAReattachUnderWay(t *testing.T) {
 	held, err := net.Listen("unix", filepath.Join(shortDir(t), "s"))
 	require.NoError(t, err)
 	defer held.Close()
-	t.Setenv(host.ReattachName, host.Reattach{Protocol: "netrpc", Version: 1, PID: os.Getpid(), Network: "unix", Addr: held.Addr().String()}.String())
+	t.Setenv(host.ReattachName, host.Reattach{Protocol: "netrpc", Version: 2, PID: os.Getpid(), Network: "unix", Addr: held.Addr().String()}.String())
 	require.NoError(t, syscall.Kill(bash.PluginPID(), syscall.SIGKILL))
 	call := start(func() (*shared.Result, error) {
 		for {

@@ -71,7 +71,9 @@ func TestConnectSaysWhatIsWrong(t *testing.T) {
 	silent := listen(t, "tcp", "127.0.0.1:0", func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
 	plain := listen(t, "tcp", "127.0.0.1:0", func(conn net.Conn) { _, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\n\r\n"); conn.Close() })
 	handshake := func(conn net.Conn) { _ = conn.(*tls.Conn).Handshake(); conn.Close() }
-	newer := serveTLS(t, &tls.Config{Certificates: []tls.Certificate{signed(t, p.certs, new(pluginCert()))}, NextProtos: []string{"bash-plugin/2"}}, handshake)
+	newer := serveTLS(t, &tls.Config{Certificates: []tls.Certificate{signed(t, p.certs, new(pluginCert()))}, NextProtos: []string{"bash-plugin/3"}}, handshake)
+	versionThree := func(conn net.Conn) { _ = conn.(*tls.Conn).Handshake(); _, _ = conn.Write([]byte{3}); conn.Close() }
+	newest := serveTLS(t, &tls.Config{Certificates: []tls.Certificate{signed(t, p.certs, new(pluginCert()))}, NextProtos: []string{"bash-plugin/2"}}, versionThree)
 	web := serveTLS(t, &tls.Config{Certificates: []tls.Certificate{signed(t, p.certs, new(pluginCert()))}}, handshake)
 	old := serveTLS(t, &tls.Config{Certificates: []tls.Certificate{signed(t, p.certs, expired(pluginCert()))}}, handshake)
 	strange, err := tls.LoadX509KeyPair(other+"/host.pem", other+"/host-key.pem")
@@ -85,6 +87,7 @@ func TestConnectSaysWhatIsWrong(t *testing.T) {
 		"no answer":            {func(c *host.ConnectConfig) { c.Address, c.ConnectTimeout = silent, 50*time.Millisecond }, "ConnectTimeout", "does not answer in time"},
 		"no TLS":               {func(c *host.ConnectConfig) { c.Address = plain }, "Address", "does bash-plugin -listen serve there?"},
 		"another version":      {func(c *host.ConnectConfig) { c.Address = newer }, "Address", "speaks another version of the contract"},
+		"a newer version":      {func(c *host.ConnectConfig) { c.Address = newest }, "Address", "this host is the older one (3, this host 2)"},
 		"no plugin":            {func(c *host.ConnectConfig) { c.Address = web }, "Address", "does bash-plugin -listen serve there?"},
 		"the plugin's CA":      {func(c *host.ConnectConfig) { c.TLS.RootCAs = pool(t, other+"/ca.pem") }, "TLS", "this host refuses the plugin's certificate: see when it expires, RootCAs and ServerName (tls: failed to verify certificate: x509: certificate signed by unknown authority"},
 		"the plugin's is over": {func(c *host.ConnectConfig) { c.Address = old }, "TLS", "certificate has expired"},
@@ -96,7 +99,7 @@ func TestConnectSaysWhatIsWrong(t *testing.T) {
 		"a plugin's for a host": {func(c *host.ConnectConfig) {
 			c.TLS.Certificates = []tls.Certificate{signed(t, p.certs, new(pluginCert()))}
 		}, "TLS", "refuses this host"},
-		"no such directory": {func(c *host.ConnectConfig) { c.Dir = "/nowhere" }, "", "cannot run commands in \"/nowhere\""},
+		"no such directory": {func(c *host.ConnectConfig) { c.Dir = "/nowhere" }, "Dir", "cannot run commands in \"/nowhere\""},
 		"no port":           {func(c *host.ConnectConfig) { c.Address = "localhost" }, "Address", "use HOST:PORT"},
 		"no certificate":    {func(c *host.ConnectConfig) { c.TLS = nil }, "TLS", "bash-plugin certs makes one"},
 		"a negative time":   {func(c *host.ConnectConfig) { c.ConnectTimeout = -1 }, "ConnectTimeout", "neither may be negative"},

@@ -62,7 +62,7 @@ func refusal(err error) error {
 		return err
 	}
 	if refused.Version != int(Handshake.ProtocolVersion) {
-		return &Error{Code: CodeStart, Message: Versions(refused.Version)}
+		return &Error{Code: CodeStart, Message: "the plugin " + Versions(refused.Version)}
 	}
 	about, err := session.Decode[opened](refused.Info)
 	if err == nil && about.Err != nil {
@@ -72,13 +72,14 @@ func refusal(err error) error {
 	return &Error{Code: CodeClosed, Message: message}
 }
 
-// Versions says which side is older, if a plugin speaks another version of the contract than this host.
+// Versions says of a plugin that it speaks another version of the contract, and which side is older.
 func Versions(plugin int) string {
 	host := int(Handshake.ProtocolVersion)
-	if plugin < host {
-		return fmt.Sprintf("the plugin is older than this host: it speaks version %d of the contract, the host version %d; build both from one version", plugin, host)
+	older := "the plugin is the older one"
+	if plugin > host {
+		older = "this host is the older one"
 	}
-	return fmt.Sprintf("this host is older than the plugin: it speaks version %d of the contract, the plugin version %d; build both from one version", host, plugin)
+	return fmt.Sprintf("speaks another version of the contract than this host, and %s (%d, this host %d): build both from one version", older, plugin, host)
 }
 
 // Opening says what a new session serves.

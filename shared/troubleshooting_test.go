@@ -77,12 +77,12 @@ func TestTroubleshootingTable(t *testing.T) {
 		"PATH has another checksum than expected":                                       config(host.LaunchConfig{Path: pluginPath, SHA256: make([]byte, 32)}),
 		"cannot start the plugin PATH: … exec format error":                             path(binary),
 		"cannot start the plugin PATH: fork/exec … no such file or directory":           path(lost),
-		"cannot start the plugin PATH: dial …":                                          path(script(t, "echo '1|1|unix|/tmp/none|netrpc|'; exec sleep 1000")),
+		"cannot start the plugin PATH: dial …":                                          path(script(t, "echo '1|2|unix|/tmp/none|netrpc|'; exec sleep 1000")),
 		"cannot start the plugin PATH: …":                                               path(script(t, "echo '9|1|unix|/tmp/none|netrpc|'; exec sleep 1000")),
 		"PATH cannot start, or is not a go-plugin plugin for this contract; it says: …": config(host.LaunchConfig{Path: pluginPath, Env: []string{"TMPDIR=/no/such/dir"}}),
 		"PATH is not a go-plugin plugin for this contract":                              path("/bin/true"),
-		"cannot start the plugin PATH: unsupported plugin protocol …":                   path(script(t, "echo '1|1|unix|/tmp/none|grpc|'; exec sleep 1000")),
-		"PATH speaks another version of the contract than this host (N)":                path(script(t, "echo '1|99|unix|/tmp/none|netrpc|'; exec sleep 1000")),
+		"cannot start the plugin PATH: unsupported plugin protocol …":                   path(script(t, "echo '1|2|unix|/tmp/none|grpc|'; exec sleep 1000")),
+		"PATH speaks another version of the contract than this host, and …":                path(script(t, "echo '1|99|unix|/tmp/none|netrpc|'; exec sleep 1000")),
 		"PATH did not get ready within N":                                               config(host.LaunchConfig{Path: script(t, "exec sleep 1000"), StartTimeout: briefly}),
 
 		"BASH_PLUGIN_REATTACH is not what bash-plugin -debug prints (…)": reattach(func(*testing.T) string { return "{" }),
@@ -90,7 +90,7 @@ func TestTroubleshootingTable(t *testing.T) {
 			return host.Reattach{Protocol: "netrpc", Version: 99}.String()
 		}),
 		"no plugin serves where BASH_PLUGIN_REATTACH says (…)": reattach(func(*testing.T) string {
-			return host.Reattach{Protocol: "netrpc", Version: 1, Network: "unix", Addr: filepath.Join(dir, "none")}.String()
+			return host.Reattach{Protocol: "netrpc", Version: 2, Network: "unix", Addr: filepath.Join(dir, "none")}.String()
 		}),
 		"the plugin of BASH_PLUGIN_REATTACH was started by hand": func(t *testing.T) host.LaunchConfig {
 			cfg := reattach(heldPlugin)(t)
@@ -151,7 +151,7 @@ func begins(message, path, dir string) *regexp.Regexp {
 // debugger.
 func heldPlugin(t *testing.T) string {
 	t.Helper()
-	return host.Reattach{Protocol: "netrpc", Version: 1, PID: os.Getpid(), Network: "unix", Addr: silentSocket(t)}.String()
+	return host.Reattach{Protocol: "netrpc", Version: 2, PID: os.Getpid(), Network: "unix", Addr: silentSocket(t)}.String()
 }
 
 func silentSocket(t *testing.T) string {
@@ -167,7 +167,7 @@ func silentSocket(t *testing.T) string {
 // and then does not answer.
 func TestLaunchOfAPluginThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
-	path := script(t, "echo '1|1|unix|"+silentSocket(t)+"|netrpc|'; exec sleep 1000")
+	path := script(t, "echo '1|2|unix|"+silentSocket(t)+"|netrpc|'; exec sleep 1000")
 	_, err := host.Launch(t.Context(), host.LaunchConfig{Path: path, StartTimeout: briefly})
 	requireCode(t, err, shared.ErrStart)
 	assert.Regexp(t, begins("PATH did not get ready within N", path, ""), err.Error())

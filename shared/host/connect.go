@@ -126,7 +126,8 @@ func readVersion(ctx context.Context, conn net.Conn) error {
 		return errors.Join(ctx.Err(), err)
 	}
 	if uint(version[0]) != shared.Handshake.ProtocolVersion {
-		return &shared.Error{Code: shared.CodeStart, Message: shared.Versions(int(version[0])), Field: "Address"}
+		message := "the plugin " + shared.Versions(int(version[0]))
+		return &shared.Error{Code: shared.CodeStart, Message: message, Field: "Address"}
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -22,27 +21,25 @@ func TestJobBookRemembersTheLastJobs(t *testing.T) {
 		book.note(plugin, &shared.Result{PID: last + pid, Status: shared.StatusCompleted}) // a plain command
 	}
 	assert.Len(t, book.jobs, maxBookedJobs)
-	explain := func(pid int) error {
-		return book.explain(plugin+1, pid, &shared.Error{Code: shared.CodeNotFound, Message: "no job"})
-	}
-	err := explain(last)
+	err := book.check(plugin+1, last)
 	assert.ErrorIs(t, err, shared.ErrNotFound)
 	assert.ErrorIs(t, err, shared.ErrCrashed)
 	assert.Contains(t, err.Error(), "/log")
-	assert.ErrorIs(t, explain(last-maxBookedJobs+1), shared.ErrCrashed)
-	assert.False(t, errors.Is(explain(last-maxBookedJobs), shared.ErrCrashed), "the oldest is forgotten")
-	assert.False(t, errors.Is(explain(last+first), shared.ErrCrashed), "no job")
+	assert.ErrorIs(t, book.check(plugin+1, last-maxBookedJobs+1), shared.ErrCrashed)
+	assert.NoError(t, book.check(plugin+1, last-maxBookedJobs), "the oldest is forgotten")
+	assert.NoError(t, book.check(plugin+1, last+first), "no job")
 }
 
 // A later plugin may have a job with the pid of an earlier one's.
 func TestJobBookKnowsWhichPluginHadAJob(t *testing.T) {
 	t.Parallel()
 	var book jobBook
-	unknown := &shared.Error{Code: shared.CodeNotFound, Message: "no job"}
-	book.note(1, &shared.Result{PID: 7, Status: shared.StatusRunning})
+	book.note(1, &shared.Result{PID: 7, Status: shared.StatusRunning, Leftover: []shared.Process{{PID: 8}}})
+	assert.NoError(t, book.check(1, 8))
+	assert.ErrorIs(t, book.check(2, 8), shared.ErrCrashed, "one of its processes")
 	book.note(2, &shared.Result{PID: 7, Status: shared.StatusRunning})
-	assert.Equal(t, unknown, book.explain(2, 7, unknown))
-	assert.ErrorIs(t, book.explain(3, 7, unknown), shared.ErrCrashed)
+	assert.NoError(t, book.check(2, 7))
+	assert.ErrorIs(t, book.check(3, 7), shared.ErrCrashed)
 	book.forget(7)
-	assert.Equal(t, unknown, book.explain(3, 7, unknown))
+	assert.NoError(t, book.check(3, 7))
 }

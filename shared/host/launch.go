@@ -90,7 +90,11 @@ func (cfg *LaunchConfig) start(ctx context.Context, stderr, log *instance.Log) (
 	if err != nil {
 		process.Kill()
 		process.AwaitEnd(instance.LastPatience)
-		return nil, err
+		_, ours := errors.AsType[*shared.Error](err)
+		if ours { // the plugin's own
+			return nil, err
+		}
+		return nil, fmt.Errorf("cannot start the plugin %s: %w", cfg.Path, err)
 	}
 	return l, nil
 }
@@ -135,7 +139,7 @@ func (cfg *LaunchConfig) explain(err error, says string) error {
 	case errors.Is(err, plugin.ErrChecksumsDoNotMatch):
 		return launchError("SHA256", err, "%s has another checksum than expected: the file was changed or is another version; it was not started", cfg.Path)
 	case strings.Contains(text, "incompatible API version"):
-		return launchError("Path", err, "cannot use %s: %s", cfg.Path, versions(text))
+		return launchError("Path", err, "%s %s", cfg.Path, versions(text))
 	case says != "":
 		return launchError("Path", err, "%s cannot start, or is not a go-plugin plugin for this contract; it says: %s", cfg.Path, says)
 	case strings.Contains(text, "Unrecognized remote plugin message"), strings.Contains(text, "parsing core protocol"), strings.Contains(text, "exited before"):
@@ -150,7 +154,7 @@ func versions(text string) string {
 	var plugin int
 	_, err := fmt.Sscanf(rest, "%d", &plugin)
 	if err != nil {
-		return "it speaks another version of the contract than this host: build both from one version"
+		return "speaks another version of the contract than this host: build both from one version"
 	}
 	return shared.Versions(plugin)
 }

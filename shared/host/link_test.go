@@ -10,6 +10,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"bashplugin/shared"
+	"bashplugin/shared/internal/session"
 )
 
 const hang = time.Minute // against a test that hangs
@@ -41,7 +44,7 @@ func TestALinkThatIsNotMadeInTimeLeavesNoConnection(t *testing.T) {
 			_, _ = io.Copy(io.Discard, conn) // it never answers
 		}
 	}()
-	_, err = dial(ctx, "unix", listener.Addr().String(), nil, io.Discard)
+	_, _, _, err = shared.OpenSession(ctx, session.Config{Dial: dial("unix", listener.Addr().String(), nil)}, shared.SessionConfig{})
 	require.ErrorIs(t, err, context.Canceled)
 	assert.True(t, isClosedWithin(ended, hang))
 }

@@ -14,7 +14,7 @@ import (
 // The value for the environment is refused with a word on what it should be,
 // or means what it says.
 func FuzzReattach(f *testing.F) {
-	f.Add(Reattach{Protocol: "netrpc", Version: 1, PID: 1, Network: "unix", Addr: "/tmp/x"}.String())
+	f.Add(Reattach{Protocol: "netrpc", Version: 2, PID: 1, Network: "unix", Addr: "/tmp/x"}.String())
 	f.Add(`{"protocol":"grpc"}`)
 	f.Add(`{`)
 	f.Fuzz(func(t *testing.T, value string) {

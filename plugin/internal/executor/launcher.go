@@ -42,7 +42,7 @@ type launcher struct {
 func newLauncher(cfg Config, log hclog.Logger, start func(process.Spec) (*process.Group, error)) (*launcher, error) {
 	dir, err := openDirectory(cfg.Dir)
 	if err != nil {
-		return nil, err
+		return nil, &shared.Error{Code: shared.CodeInvalid, Message: err.Error(), Field: "Dir"}
 	}
 	null, err := os.Open(os.DevNull)
 	if err != nil {

@@ -51,9 +51,9 @@ func TestDroppedLines(t *testing.T) {
 		"-7 100\n-8 100\n":         {},
 		"+7 100\n+8 1":             {7: 100, 8: 1},
 	} {
-		children, gone := readChildren(bufio.NewScanner(strings.NewReader(text)))
-		assert.Equal(t, want, children, "%q", text)
-		assert.False(t, gone)
+		r := readReports(bufio.NewScanner(strings.NewReader(text)), nil)
+		assert.Equal(t, want, r.children, "%q", text)
+		assert.False(t, r.gone)
 	}
 }
 
