@@ -62,7 +62,7 @@ func refusal(err error) error {
 		return err
 	}
 	if refused.Version != int(Handshake.ProtocolVersion) {
-		return &Error{Code: CodeStart, Message: "the plugin " + Versions(refused.Version)}
+		return &Error{Code: CodeStart, Message: "the plugin speaks another version of the contract than this host, and " + Older(refused.Version)}
 	}
 	about, err := session.Decode[opened](refused.Info)
 	if err == nil && about.Err != nil {
@@ -72,14 +72,14 @@ func refusal(err error) error {
 	return &Error{Code: CodeClosed, Message: message}
 }
 
-// Versions says of a plugin that it speaks another version of the contract, and which side is older.
-func Versions(plugin int) string {
+// Older says which side is older, if a plugin speaks another version of the contract than this host.
+func Older(plugin int) string {
 	host := int(Handshake.ProtocolVersion)
 	older := "the plugin is the older one"
 	if plugin > host {
 		older = "this host is the older one"
 	}
-	return fmt.Sprintf("speaks another version of the contract than this host, and %s (%d, this host %d): build both from one version", older, plugin, host)
+	return fmt.Sprintf("%s (%d, this host %d): build both from one version", older, plugin, host)
 }
 
 // Opening says what a new session serves.

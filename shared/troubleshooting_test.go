@@ -82,7 +82,7 @@ func TestTroubleshootingTable(t *testing.T) {
 		"PATH cannot start, or is not a go-plugin plugin for this contract; it says: …": config(host.LaunchConfig{Path: pluginPath, Env: []string{"TMPDIR=/no/such/dir"}}),
 		"PATH is not a go-plugin plugin for this contract":                              path("/bin/true"),
 		"cannot start the plugin PATH: unsupported plugin protocol …":                   path(script(t, "echo '1|2|unix|/tmp/none|grpc|'; exec sleep 1000")),
-		"PATH speaks another version of the contract than this host, and …":                path(script(t, "echo '1|99|unix|/tmp/none|netrpc|'; exec sleep 1000")),
+		"PATH speaks another version of the contract than this host, and …":             path(script(t, "echo '1|99|unix|/tmp/none|netrpc|'; exec sleep 1000")),
 		"PATH did not get ready within N":                                               config(host.LaunchConfig{Path: script(t, "exec sleep 1000"), StartTimeout: briefly}),
 
 		"BASH_PLUGIN_REATTACH is not what bash-plugin -debug prints (…)": reattach(func(*testing.T) string { return "{" }),

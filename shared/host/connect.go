@@ -126,7 +126,7 @@ func readVersion(ctx context.Context, conn net.Conn) error {
 		return errors.Join(ctx.Err(), err)
 	}
 	if uint(version[0]) != shared.Handshake.ProtocolVersion {
-		message := "the plugin " + shared.Versions(int(version[0]))
+		message := "the plugin speaks another version of the contract than this host, and " + shared.Older(int(version[0]))
 		return &shared.Error{Code: shared.CodeStart, Message: message, Field: "Address"}
 	}
 	return nil

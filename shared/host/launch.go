@@ -139,7 +139,7 @@ func (cfg *LaunchConfig) explain(err error, says string) error {
 	case errors.Is(err, plugin.ErrChecksumsDoNotMatch):
 		return launchError("SHA256", err, "%s has another checksum than expected: the file was changed or is another version; it was not started", cfg.Path)
 	case strings.Contains(text, "incompatible API version"):
-		return launchError("Path", err, "%s %s", cfg.Path, versions(text))
+		return launchError("Path", err, "%s speaks another version of the contract than this host, and %s", cfg.Path, older(text))
 	case says != "":
 		return launchError("Path", err, "%s cannot start, or is not a go-plugin plugin for this contract; it says: %s", cfg.Path, says)
 	case strings.Contains(text, "Unrecognized remote plugin message"), strings.Contains(text, "parsing core protocol"), strings.Contains(text, "exited before"):
@@ -148,15 +148,15 @@ func (cfg *LaunchConfig) explain(err error, says string) error {
 	return launchError("Path", err, "%s", text)
 }
 
-// versions says which side is older, by the text of go-plugin's error.
-func versions(text string) string {
+// older says which side is older, by the text of go-plugin's error.
+func older(text string) string {
 	_, rest, _ := strings.Cut(text, "Plugin version: ")
 	var plugin int
 	_, err := fmt.Sscanf(rest, "%d", &plugin)
 	if err != nil {
-		return "speaks another version of the contract than this host: build both from one version"
+		return "it does not say which: build both from one version"
 	}
-	return shared.Versions(plugin)
+	return shared.Older(plugin)
 }
 
 // launchError says why a plugin cannot be reached. field is a field of LaunchConfig.

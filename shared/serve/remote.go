@@ -72,7 +72,7 @@ func (r *Remote) open(config shared.SessionConfig) (shared.Opening, error) {
 
 // Serve serves each connection until the listener is closed.
 func (r *Remote) Serve(listener net.Listener) error {
-	return accept(listener, r.serve, func(err error) {
+	return accept(listener, &r.lobby, r.serve, func(err error) {
 		r.Logger.Error("cannot accept a connection", "error", err)
 	})
 }
@@ -88,7 +88,6 @@ func (r *Remote) Drain(patience time.Duration) {
 // serve serves one connection.
 func (r *Remote) serve(_ net.Listener, socket net.Conn) {
 	log := r.Logger.With("address", socket.RemoteAddr().String())
-	r.lobby.enter(socket)
 	conn := tls.Server(socket, r.config())
 	err := handshake(conn)
 	r.lobby.leave(socket)

@@ -69,7 +69,7 @@ func Serve(p *shared.Plugin) error {
 		DoneCh:  quit,
 	}}
 	failed := make(chan error, 1)
-	go func() { failed <- accept(listener, local.serve, func(error) {}) }()
+	go func() { failed <- accept(listener, &local.lobby, local.serve, func(error) {}) }()
 	for {
 		select {
 		case <-quit:
@@ -92,7 +92,6 @@ type local struct {
 
 // serve serves one connection. The first host that has shown its certificate is the only one.
 func (l *local) serve(listener net.Listener, socket net.Conn) {
-	l.lobby.enter(socket)
 	defer l.lobby.leave(socket)
 	if l.config == nil {
 		l.server.ServeConn(muxconn.New(socket, 0))
@@ -109,11 +108,12 @@ func (l *local) serve(listener net.Listener, socket net.Conn) {
 	l.server.ServeConn(muxconn.New(conn, 0))
 }
 
-// accept serves each connection until the listener is closed, or fails for good.
-func accept(listener net.Listener, serve func(net.Listener, net.Conn), say func(error)) error {
+// accept serves each connection, which enters the lobby, until the listener is closed, or fails for good.
+func accept(listener net.Listener, lobby *lobby, serve func(net.Listener, net.Conn), say func(error)) error {
 	for {
 		socket, err := listener.Accept()
 		if err == nil {
+			lobby.enter(socket)
 			go serve(listener, socket)
 			continue
 		}
