@@ -5,8 +5,11 @@ import "path/filepath"
 // Confine says what a command, and everything that it starts, may touch. The zero
 // value confines nothing. Any other also keeps the command from
 //
-//   - signalling and tracing processes of others, also of its session's other commands, and
-//     setting the limits of any other process;
+//   - signalling and tracing processes of others, and setting the limits of any other process.
+//     Commands that are confined as their session is, no tighter, signal each other by kill(2),
+//     but not by pidfd_send_signal or sigqueue. One with a Confine of its own signals its own
+//     processes alone, and so do all commands where the plugin runs below a seccomp listener;
+//   - having a seccomp listener of its own, which few sandboxes want: that fails with EBUSY;
 //   - abstract unix sockets of others;
 //   - System V IPC, POSIX message queues and the kernel's keys: these calls fail with
 //     ENOSYS, so that PostgreSQL does not start and fakeroot needs fakeroot-tcp;
@@ -45,6 +48,7 @@ import "path/filepath"
 //   - with StdinTTY and without Private, read and write a terminal of its user that no
 //     session has;
 //   - change the logs, where their folder lies below Writable: Result.Confined says so;
+//   - signal its session's other commands from a sandbox of Landlock that it makes for itself;
 //   - leave programs, hooks and settings below Writable, which others may run later.
 type Confine struct {
 	ReadOnly   bool     // files may be changed below Writable only

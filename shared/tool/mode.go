@@ -48,9 +48,6 @@ type modeArgs struct {
 func (a modeArgs) check(Options, map[string]bool) error { return checkCommand(a.Command) }
 
 func (d mode) run(ctx context.Context, args modeArgs, live io.Writer) Answer {
-	if answer, done := d.stop(ctx, args.Command); done {
-		return answer
-	}
 	req := d.opts.request(args.Command, live)
 	req.Mode, req.Timeout, req.Merge = shared.ModeTerminate, d.opts.Timeout, true
 	switch args.Mode {

@@ -4,6 +4,7 @@ package tool_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -290,41 +291,34 @@ func awaitText(t *testing.T, path, text string) {
 	}, hang, time.Millisecond)
 }
 
-// confining confines each command.
-type confining struct{ shared.Bash }
-
-func (c confining) Execute(ctx context.Context, req shared.ExecuteRequest) (*shared.Result, error) {
-	req.Confine = &shared.Confine{ReadOnly: true, BestEffort: true}
-	return c.Bash.Execute(ctx, req)
-}
-
-// A confined command cannot signal another one. What the answers tell a model to run works.
+// What the answers tell a model to run works confined, too.
 func TestModeStopsConfinedCommands(t *testing.T) {
 	t.Parallel()
-	a := newAgentOver(t, tool.Mode, confining{plugin})
-	for _, form := range []string{"kill -9 -%d", " kill -KILL -- -%d\n", "kill -TERM %d", "kill %d"} {
-		pid, file := background(t, a.run(args{"command": "(trap '' TERM; exec sleep 1000) & sleep 1000", "mode": "background"}))
-		answer := a.runs(fmt.Sprintf(form, pid))
-		assert.False(t, answer.IsError, "%s: %s", form, answer.Text)
-		assert.False(t, plugintest.Alive(pid), form)
-		awaitText(t, file, "\n\n[background process killed]\n")
+	bash, err := shared.Launch(t.Context(), shared.LaunchConfig{
+		Path:    pluginPath,
+		LogDir:  t.TempDir(),
+		Confine: &shared.Confine{ReadOnly: true, BestEffort: true},
+	})
+	require.NoError(t, err)
+	defer bash.Close()
+	if _, err := bash.Execute(t.Context(), shared.ExecuteRequest{Command: "true"}); errors.Is(err, shared.ErrStart) {
+		t.Skip(err)
 	}
-	pid, _ := background(t, a.run(args{"command": "sleep 1000", "mode": "background"}))
-	a.runs(fmt.Sprintf("kill -9 %d; echo done", pid))
-	assert.True(t, plugintest.Alive(pid), "any other command is bash's")
-	a.runs("kill -9")
-	a.runs(fmt.Sprintf("kill -%d", pid))
-	assert.True(t, plugintest.Alive(pid), "nor does bash take a number that stands for the signal")
-	a.runs(fmt.Sprintf("kill -9 %d", pid))
+	a := newAgentOver(t, tool.Mode, bash)
+	pid, file := background(t, a.run(args{"command": "(trap '' TERM; exec sleep 1000) & sleep 1000", "mode": "background"}))
+	assert.Equal(t, "[no output]", a.runs(fmt.Sprintf("kill -9 -%d", pid)).Text)
+	awaitText(t, file, "\n\n[background process failed: signal: 9 (SIGKILL)]\n")
+	assert.False(t, plugintest.Alive(pid))
 
-	// One of a job's processes is not the job.
 	left := a.runs("sleep 1001 & sleep 1002 & echo up").Result.Leftover
 	require.Len(t, left, 2)
-	a.runs(fmt.Sprintf("kill -9 %d", left[0].PID))
-	assert.True(t, plugintest.Alive(left[0].PID))
+	assert.Equal(t, "[no output]", a.runs(fmt.Sprintf("kill -9 %d", left[0].PID)).Text)
+	awaitDeath(t, left[0].PID)
 	assert.True(t, plugintest.Alive(left[1].PID))
-	answer := a.runs(fmt.Sprintf("kill -9 %d %d", left[0].PID, left[1].PID))
-	assert.False(t, answer.IsError, answer.Text)
-	assert.False(t, plugintest.Alive(left[0].PID))
-	assert.False(t, plugintest.Alive(left[1].PID))
+
+	// The bash of a background command has ended, and what it has left running is stopped.
+	pid, _ = background(t, a.run(args{"command": "sleep 1001 & sleep 1002 &", "mode": "background"}))
+	awaitDeath(t, pid)
+	assert.Equal(t, "[no output]", a.runs(fmt.Sprintf("kill -9 -%d", pid)).Text)
+	a.awaitEnd(pid)
 }

@@ -2,10 +2,11 @@
 // shared.Resources.
 //
 // Landlock keeps the files, the signals and the abstract sockets, a seccomp filter the
-// network and what reaches other processes without a signal (filter_linux.go). NewPlan says
-// what a command may touch. A Plan's Restrict restricts the thread that calls it, which forks
-// bash and ends (process.Spec.Restrict): bash and all that descends from it inherit that, and
-// nothing else does.
+// network and what reaches other processes without a signal (filter_linux.go). Listeners
+// answer the calls about which the filter asks, so that commands of one session can signal
+// each other (listener_linux.go). NewPlan says what a command may touch. A Plan's Restrict
+// restricts the thread that calls it, which forks bash and ends (process.Spec.Restrict): bash
+// and all that descends from it inherit that, and nothing else does.
 //
 // The session's Confine and the request's are layers, each with a Landlock ruleset of
 // its own. The kernel allows what every layer allows, so that a request can never
@@ -18,6 +19,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 
 	"bashplugin/shared"
 )
@@ -27,7 +29,14 @@ type Plan struct {
 	layers  []shared.Confine
 	missing []string // parts of them that this system cannot keep
 	limited bool     // the command has limits, which hold for what has its tag
+
+	// asSession says that the command is confined as its session is, no tighter.
+	asSession bool
 }
+
+// Kill decides about a call of kill(2), of a thread for which waits reports whether the call
+// still waits. It returns the call's error, 0 for success, or false if the kernel is to decide.
+type Kill func(thread int, waits func() bool, pid int, sig syscall.Signal) (errno syscall.Errno, decided bool)
 
 // NewPlan returns what a command may touch that runs in dir, and which has limits or not.
 // The session's Confine is resolved already; request may be nil.
@@ -41,6 +50,7 @@ func NewPlan(session shared.Confine, request *shared.Confine, dir string, limite
 	}
 	system := kernel()
 	p.limited = limited && system.filters
+	p.asSession = session.Confines() && len(layers) == 1
 	for _, c := range layers {
 		kept, lacks := system.keepable(c)
 		if len(lacks) > 0 && !c.BestEffort {
@@ -117,6 +127,9 @@ type system struct {
 	filters  bool // there are seccomp filters
 }
 
+// scopesSignals reports whether a command is kept from signalling what is outside of its domain.
+func (s system) scopesSignals() bool { return s.landlock >= 6 }
+
 // keepable returns the part of c that the system can keep, and names the rest.
 func (s system) keepable(c shared.Confine) (kept shared.Confine, missing []string) {
 	switch {
@@ -127,7 +140,7 @@ func (s system) keepable(c shared.Confine) (kept shared.Confine, missing []strin
 	case c.ReadOnly && s.landlock < 3:
 		missing = append(missing, "truncation of files (Landlock ABI 3, since Linux 6.2)")
 	}
-	if s.landlock < 6 {
+	if !s.scopesSignals() {
 		missing = append(missing, "signals and abstract sockets (Landlock ABI 6, since Linux 6.12)")
 	}
 	if s.filters {

@@ -13,6 +13,7 @@ type calls struct {
 	architecture uint32 // the kernel's number for it
 	prlimit      uint32
 	setrlimit    uint32
+	kill         uint32
 
 	// By these a process reaches what others of its user have, and which no file stands for.
 	foreign map[string]uint32
@@ -24,24 +25,24 @@ type machine struct{ native, compat calls }
 // machines are those with a filter, by their name in Go.
 var machines = map[string]machine{
 	"amd64": {
-		native: calls{architecture: unix.AUDIT_ARCH_X86_64, prlimit: 302, setrlimit: 160, foreign: map[string]uint32{
+		native: calls{architecture: unix.AUDIT_ARCH_X86_64, prlimit: 302, setrlimit: 160, kill: 62, foreign: map[string]uint32{
 			"shmget": 29, "shmat": 30, "shmctl": 31, "semget": 64, "semop": 65, "semctl": 66, "semtimedop": 220,
 			"msgget": 68, "msgsnd": 69, "msgrcv": 70, "msgctl": 71, "mq_open": 240, "mq_unlink": 241,
 			"add_key": 248, "request_key": 249, "keyctl": 250,
 		}},
-		compat: calls{architecture: unix.AUDIT_ARCH_I386, prlimit: 340, setrlimit: 75, foreign: map[string]uint32{
+		compat: calls{architecture: unix.AUDIT_ARCH_I386, prlimit: 340, setrlimit: 75, kill: 37, foreign: map[string]uint32{
 			"ipc": 117, "shmget": 395, "shmat": 397, "shmctl": 396, "semget": 393, "semctl": 394, "semtimedop_time64": 420,
 			"msgget": 399, "msgsnd": 400, "msgrcv": 401, "msgctl": 402, "mq_open": 277, "mq_unlink": 278,
 			"add_key": 286, "request_key": 287, "keyctl": 288,
 		}},
 	},
 	"arm64": {
-		native: calls{architecture: unix.AUDIT_ARCH_AARCH64, prlimit: 261, setrlimit: 164, foreign: map[string]uint32{
+		native: calls{architecture: unix.AUDIT_ARCH_AARCH64, prlimit: 261, setrlimit: 164, kill: 129, foreign: map[string]uint32{
 			"shmget": 194, "shmat": 196, "shmctl": 195, "semget": 190, "semop": 193, "semctl": 191, "semtimedop": 192,
 			"msgget": 186, "msgsnd": 189, "msgrcv": 188, "msgctl": 187, "mq_open": 180, "mq_unlink": 181,
 			"add_key": 217, "request_key": 218, "keyctl": 219,
 		}},
-		compat: calls{architecture: unix.AUDIT_ARCH_ARM, prlimit: 369, setrlimit: 75, foreign: map[string]uint32{
+		compat: calls{architecture: unix.AUDIT_ARCH_ARM, prlimit: 369, setrlimit: 75, kill: 37, foreign: map[string]uint32{
 			"ipc": 117, "shmget": 307, "shmat": 305, "shmctl": 308, "semget": 299, "semop": 298, "semctl": 300,
 			"semtimedop": 312, "semtimedop_time64": 420, "msgget": 303, "msgsnd": 301, "msgrcv": 302, "msgctl": 304,
 			"mq_open": 274, "mq_unlink": 275,
@@ -50,16 +51,24 @@ var machines = map[string]machine{
 	},
 }
 
-// filter returns a program that keeps a command from changing its tag, which is
-// RLIMIT_LOCKS. If the command is confined, the program also keeps it from limiting other
-// processes, which can kill them, and from System V IPC, POSIX message queues and the kernel's
-// keys. With noNetwork it allows unix sockets only, and no 32-bit programs.
+// aims are what a filter does besides keeping a command from changing its tag, which is
+// RLIMIT_LOCKS.
+type aims struct {
+	// The command cannot limit other processes, which can kill them, and cannot use System V
+	// IPC, POSIX message queues and the kernel's keys.
+	confined bool
+
+	noNetwork bool // it can make unix sockets only, and run no 32-bit programs
+	listened  bool // a Listener decides about its calls of kill(2)
+}
+
+// filter returns the program that does all this.
 //
 // As it is installed, the kernel runs it for each call that there is: it must be short.
-func filter(m machine, confined, noNetwork bool) []unix.SockFilter {
+func filter(m machine, a aims) []unix.SockFilter {
 	const x32 = 0x40000000 // the first number of the calls of x32, which are those of x86-64 once more
-	native := slices.Concat(load(number), when(atLeast, x32, refuse(unix.EPERM)), m.native.rules(confined))
-	if noNetwork {
+	native := slices.Concat(load(number), when(atLeast, x32, refuse(unix.EPERM)), m.native.rules(a))
+	if a.noNetwork {
 		native = slices.Concat(
 			native,
 			onCall(onlyUnixSockets(), unix.SYS_SOCKET, unix.SYS_SOCKETPAIR),
@@ -67,8 +76,8 @@ func filter(m machine, confined, noNetwork bool) []unix.SockFilter {
 		)
 	}
 	program := slices.Concat(load(architecture), when(equal, m.native.architecture, append(native, allow)))
-	if !noNetwork {
-		compat := slices.Concat(load(number), m.compat.rules(confined), []unix.SockFilter{allow})
+	if !a.noNetwork {
+		compat := slices.Concat(load(number), m.compat.rules(a), []unix.SockFilter{allow})
 		program = append(program, when(equal, m.compat.architecture, compat)...)
 	}
 	return append(program, refuse(unix.EPERM)...)
@@ -76,16 +85,19 @@ func filter(m machine, confined, noNetwork bool) []unix.SockFilter {
 
 // rules returns the part of a program that native and 32-bit calls have in common. The number
 // of the call is loaded.
-func (c calls) rules(confined bool) []unix.SockFilter {
+func (c calls) rules(a aims) []unix.SockFilter {
 	ofSetrlimit := slices.Concat(load(argument(0)), when(equal, unix.RLIMIT_LOCKS, refuse(unix.EPERM)))
 	ofPrlimit := slices.Concat(load(argument(1)), when(equal, unix.RLIMIT_LOCKS, refuse(unix.EPERM)))
-	if confined {
+	if a.confined {
 		itself := uint32(0)
 		ofPrlimit = slices.Concat(ofPrlimit, load(argument(0)), unless(equal, itself, refuse(unix.EPERM)))
 	}
 	program := slices.Concat(onCall(ofSetrlimit, c.setrlimit), onCall(whenSet(2, ofPrlimit), c.prlimit))
-	if confined {
+	if a.confined {
 		program = append(program, onCall(refuse(unix.ENOSYS), slices.Sorted(maps.Values(c.foreign))...)...)
+	}
+	if a.listened {
+		program = append(program, onCall(ask, c.kill)...)
 	}
 	return program
 }
@@ -111,6 +123,9 @@ const (
 )
 
 var allow = unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}
+
+// ask leaves a call to the Listener.
+var ask = []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_USER_NOTIF}}
 
 func refuse(errno unix.Errno) []unix.SockFilter {
 	return []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(errno)}}
@@ -153,8 +168,10 @@ func whenSet(i uint32, body []unix.SockFilter) []unix.SockFilter {
 	return slices.Concat(load(argument(i)), []unix.SockFilter{skip}, unlessUpperIsNil)
 }
 
-// install makes the kernel run a program at each system call of this thread.
-func install(program []unix.SockFilter) error {
+// seccomp makes the kernel run a program at each system call of this thread. With the flag
+// for a listener it returns the listener's descriptor.
+func seccomp(program []unix.SockFilter, flags uintptr) (descriptor int, err error) {
 	p := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
-	return failure(unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&p))))
+	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&p)))
+	return int(fd), failure(fd, 0, errno)
 }

@@ -14,7 +14,7 @@ func TestEachJumpOfAFilterStaysWithin(t *testing.T) {
 	for name, m := range machines {
 		for _, confined := range []bool{false, true} {
 			for _, noNetwork := range []bool{false, true} {
-				program := filter(m, confined, noNetwork)
+				program := filter(m, aims{confined: confined, noNetwork: noNetwork, listened: confined})
 				require.Less(t, len(program), 255, "%s: a body might be too long for a jump", name)
 				for i, step := range program {
 					if step.Code&7 == unix.BPF_JMP {
@@ -42,4 +42,5 @@ func TestTheNumbersOfThisMachine(t *testing.T) {
 		assert.Equal(t, number, m.native.foreign[name], name)
 	}
 	assert.EqualValues(t, unix.SYS_PRLIMIT64, m.native.prlimit)
+	assert.EqualValues(t, unix.SYS_KILL, m.native.kill)
 }

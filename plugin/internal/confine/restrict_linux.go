@@ -26,27 +26,44 @@ func kernel() (s system) {
 
 // Restrict restricts the thread that calls it, for good. bash is the path of the program
 // that it will start, temp the command's TMPDIR and terminal the file of its terminal; "":
-// there is none.
-func (p Plan) Restrict(bash, temp, terminal string) error {
+// there is none. The caller must Add the Listener to Listeners, and Remove it; it may be nil.
+func (p Plan) Restrict(bash, temp, terminal string) (*Listener, error) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return err
+		return nil, err
 	}
 	system := kernel()
 	for _, c := range p.layers {
 		if err := restrictFiles(c, system.landlock, bash, temp, terminal); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if p.Confines() {
 		if err := dropCapabilities(); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if !system.filters {
-		return nil
+		return nil, nil
 	}
-	noNetwork := slices.ContainsFunc(p.layers, func(c shared.Confine) bool { return c.NoNetwork })
-	return install(filter(machines[runtime.GOARCH], p.Confines(), noNetwork))
+	return p.restrictCalls(system)
+}
+
+// restrictCalls installs the filter of the plan.
+func (p Plan) restrictCalls(system system) (*Listener, error) {
+	a := aims{
+		confined:  p.Confines(),
+		noNetwork: slices.ContainsFunc(p.layers, func(c shared.Confine) bool { return c.NoNetwork }),
+		listened:  p.asSession && system.scopesSignals(),
+	}
+	if a.listened {
+		listener, err := listen(filter(machines[runtime.GOARCH], a))
+		if err == nil {
+			return listener, nil
+		}
+		a.listened = false // the command's signals reach its own processes alone
+	}
+	_, err := seccomp(filter(machines[runtime.GOARCH], a), 0)
+	return nil, err
 }
 
 // failure returns the error of a raw system call, without its number, which would mean

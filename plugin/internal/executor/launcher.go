@@ -37,6 +37,7 @@ type launcher struct {
 	resources shared.Resources // the session's
 	cgroups   confine.Cgroups
 	temps     *temps
+	signals   signals
 }
 
 func newLauncher(cfg Config, log hclog.Logger, start func(process.Spec) (*process.Group, error)) (*launcher, error) {
@@ -49,6 +50,10 @@ func newLauncher(cfg Config, log hclog.Logger, start func(process.Spec) (*proces
 		return nil, err
 	}
 	env, ttys := cfg.baseEnvs()
+	signals, err := newSignals(cfg.Confine)
+	if err != nil {
+		return nil, err
+	}
 	return &launcher{
 		log:   log,
 		dir:   dir,
@@ -62,12 +67,14 @@ func newLauncher(cfg Config, log hclog.Logger, start func(process.Spec) (*proces
 		confine:   cfg.Confine,
 		resources: cfg.Resources,
 		temps:     openTemps(cmp.Or(cfg.Temp, os.TempDir())),
+		signals:   signals,
 	}, nil
 }
 
 func (l *launcher) close() error {
 	l.dir.close()
 	l.temps.close()
+	l.signals.close()
 	return errors.Join(l.logs.Close(), l.null.Close())
 }
 
@@ -98,6 +105,7 @@ func (l *launcher) launch(req shared.ExecuteRequest, dir string, number int) (*j
 		Place:   l.dir.way(dir),
 		Name:    strconv.Itoa(number),
 		Limits:  limits,
+		Peers:   l.signals.peers,
 		Confine: within.prepare,
 	}, req)
 	if err != nil {
@@ -135,15 +143,22 @@ func (c confinement) prepare(terminal string) (job.Confinement, error) {
 			return prepared, c.plan.Failed("cannot make a TMPDIR for the command: %v", err)
 		}
 		own = []string{"TMPDIR=" + temp}
-		prepared.Release = func() { l.temps.remove(temp) }
 	}
 	if c.plan.Restricts() {
-		prepared.Restrict = func() error {
-			err := c.plan.Restrict(c.bash, temp, terminal)
+		var listener *confine.Listener
+		prepared.Restrict = func() (err error) {
+			listener, err = c.plan.Restrict(c.bash, temp, terminal)
 			if err != nil {
 				return c.plan.Failed("cannot confine the command: %v", err)
 			}
 			return nil
+		}
+		prepared.Begun = func(g *process.Group, guard func(func())) { l.signals.begin(listener, g, guard) }
+		prepared.Release = func() {
+			l.signals.end(listener)
+			if temp != "" {
+				l.temps.remove(temp)
+			}
 		}
 	}
 	base := l.env

@@ -16,7 +16,19 @@ func init() { runtime.LockOSThread() }
 
 // Nothing of a command stays: no goroutine, no descriptor.
 func TestCommandsLeaveNothingBehindInThisProcess(t *testing.T) {
-	e := newExecutor(t, Config{})
+	leaveNothing(t, Config{})
+}
+
+func TestConfinedCommandsLeaveNothingBehindInThisProcess(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("commands are confined on Linux alone")
+	}
+	leaveNothing(t, Config{Confine: shared.Confine{ReadOnly: true, BestEffort: true}})
+}
+
+func leaveNothing(t *testing.T, cfg Config) {
+	t.Helper()
+	e := newExecutor(t, cfg)
 	ctx := context.Background()
 	execute := func(req shared.ExecuteRequest) *shared.Result {
 		r, err := e.Execute(ctx, req)

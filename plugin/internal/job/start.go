@@ -23,6 +23,7 @@ type Config struct {
 	Null   *os.File        // open for reading, the command's stdin
 	Dir    string          // absolute, as a Result shows it
 	Limits *confine.Limits // the job removes them
+	Peers  *process.Peers  // the commands with which this one may exchange signals; nil: none
 
 	// Place is a path that leads to Dir even if Dir was removed.
 	Place string
@@ -48,6 +49,10 @@ type Confinement struct {
 
 	// Restrict restricts the thread that calls it; nil: nothing is restricted.
 	Restrict func() error
+
+	// Begun is called when the command's group has begun; nil: it need not know. It may do things
+	// for the group until Release, by guard, after which a panic ends the job alone.
+	Begun func(g *process.Group, guard func(func()))
 }
 
 // Start starts a command. The request must be valid.
@@ -79,6 +84,9 @@ func Start(cfg Config, req shared.ExecuteRequest) (*Job, error) {
 		j.limits.Remove()
 		return nil, err
 	}
+	if j.within.Begun != nil {
+		j.within.Begun(j.group, j.Guard)
+	}
 	j.forgetStart()
 	for _, s := range j.sources() {
 		go j.Guard(s.run)
@@ -105,6 +113,7 @@ func (j *Job) start(cfg Config, files []*os.File) error {
 		Env:      within.Env,
 		Files:    files,
 		Terminal: terminal != "",
+		Peers:    cfg.Peers,
 		Restrict: within.Restrict,
 		Rlimits:  cfg.Limits.Rlimits,
 		Cgroup:   cfg.Limits.Cgroup,
@@ -137,6 +146,7 @@ func (j *Job) forgetStart() {
 	j.req.Input = ""
 	j.within.Env = nil
 	j.within.Restrict = nil
+	j.within.Begun = nil
 }
 
 // runCopies starts the goroutines of the input, the screen and the live copies.

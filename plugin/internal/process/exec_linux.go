@@ -38,7 +38,7 @@ func (spec Spec) exec(attr *syscall.ProcAttr) (pid int, err error) {
 	go func() { limited <- limit(pid, spec.Rlimits) }() // on another thread: this one may be forbidden to
 	err = errors.Join(<-limited, unix.PtraceDetach(pid))
 	if err != nil {
-		_ = unix.Kill(pid, unix.SIGKILL)
+		_ = unix.Tgkill(pid, pid, unix.SIGKILL) // of a thread that is restricted, kill(2) might wait for this process
 		_, _ = unix.Wait4(pid, nil, unix.WALL, nil)
 	}
 	return pid, err

@@ -16,6 +16,8 @@ type Spec struct {
 
 	Terminal bool // stdin is a terminal, which the program's session takes as its own
 
+	Peers *Peers // the groups with which the program's may exchange signals; nil: none
+
 	// Restrict restricts the thread that calls it, which forks the program and then ends: the
 	// program inherits that, and nothing else does. A thread that lived on would be in reach of
 	// what is restricted as it is. nil: nothing is restricted.

@@ -17,6 +17,8 @@ type Group struct {
 
 	table    *Table
 	tag      tag
+	peers    *Peers        // nil: none
+	handle   int           // a pidfd of the leader, if there are peers; otherwise -1; guarded by the table's mu
 	children int           // how many of its processes are this process's children: the leader and the orphans; guarded by the table's mu
 	exited   chan struct{} // closed when the leader is reaped: status is set
 	gone     chan struct{} // closed when children becomes 0
@@ -33,7 +35,15 @@ type Status struct {
 }
 
 func newGroup(t *Table, m tag) *Group {
-	return &Group{Started: time.Now(), table: t, tag: m, children: 1, exited: make(chan struct{}), gone: make(chan struct{})}
+	return &Group{
+		Started:  time.Now(),
+		table:    t,
+		tag:      m,
+		handle:   -1,
+		children: 1,
+		exited:   make(chan struct{}),
+		gone:     make(chan struct{}),
+	}
 }
 
 // Exited is closed when the leader has ended and its orphans are adopted.

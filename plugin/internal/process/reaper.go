@@ -83,6 +83,7 @@ func (t *Table) waitLocked(g *Group, pid int) Status {
 func (t *Table) releaseLocked(g *Group) {
 	if g.children--; g.children == 0 && !isClosed(g.gone) { // strays may come again
 		delete(t.groups, g.tag)
+		g.release()
 		close(g.gone)
 	}
 }

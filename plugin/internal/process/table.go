@@ -63,6 +63,7 @@ func (t *Table) Start(spec Spec) (*Group, error) {
 	defer t.forking.Unlock()
 	t.started++
 	g := newGroup(t, t.id.tag(t.started))
+	g.peers = spec.Peers
 	t.mu.Lock()
 	t.groups[g.tag] = g // its orphans may come before fork returns
 	t.begins = true
@@ -90,6 +91,7 @@ func (t *Table) Start(spec Spec) (*Group, error) {
 func (t *Table) leadLocked(g *Group, pid int) {
 	g.PID = pid
 	t.leaders[pid] = g
+	g.hold()
 	t.guardian.begun(pid)
 	go t.reapLeader(g)
 }
