@@ -11,16 +11,16 @@ import (
 	"bashplugin/shared"
 )
 
-// stopCommand is what the answers of the mode dialect tell a model to run in order to stop a
-// command, with the signals and forms that models use instead. As in bash, the number of a
-// process group comes after a signal or "--".
+// stopCommand matches the command by which a model stops another one: "kill -9 -PID", as the
+// answers of the mode dialect say, or with other signals and without the signs. As in bash, the
+// number of a process group (-PID) comes after a signal or "--".
 var stopCommand = regexp.MustCompile(
 	`^\s*kill(?:(?:\s+-(9|KILL|SIGKILL|15|TERM|SIGTERM)(?:\s+--)?|\s+--)((?:\s+-?\d+)+)|((?:\s+\d+)+))\s*$`)
 
 // stop carries out a command that stops jobs, if all of them are confined: the system keeps a
 // confined command from signalling another. It returns false for any other command.
-func (d mode) stop(ctx context.Context, command string) (Answer, bool) {
-	match := stopCommand.FindStringSubmatch(command)
+func (d mode) stop(ctx context.Context, given command) (Answer, bool) {
+	match := stopCommand.FindStringSubmatch(string(given))
 	if match == nil {
 		return Answer{}, false
 	}
@@ -39,7 +39,7 @@ func (d mode) stop(ctx context.Context, command string) (Answer, bool) {
 	answer := Answer{Text: "[no output]"}
 	for _, pid := range pids {
 		killed, err := d.bash.Kill(ctx, shared.KillRequest{PID: pid, Signal: signal, Limits: d.opts.Limits})
-		if err == nil { // otherwise it has ended with another's job
+		if err == nil { // else it has ended with the job of another of these pids
 			answer.Result = killed
 		}
 	}
@@ -50,7 +50,8 @@ func (d mode) stop(ctx context.Context, command string) (Answer, bool) {
 // whole: by its bash or, once that has ended, by all the processes that it left running.
 func (d mode) areStoppable(ctx context.Context, pids []int) bool {
 	for _, pid := range pids {
-		job, err := d.bash.Check(ctx, shared.CheckRequest{PID: pid, Peek: true, Limits: shared.Limits{MaxBytes: 1}})
+		req := shared.CheckRequest{PID: pid, Peek: true, Limits: shared.Limits{MaxBytes: 1}}
+		job, err := d.bash.Check(ctx, req)
 		if err != nil || job.Confined == "" || over(job) {
 			return false
 		}
