@@ -28,10 +28,16 @@ const bashIDKillDescription = "Terminate a background process gracefully. Return
 	"A process that has already ended is no error."
 
 func bashIDDialect() dialect {
-	return dialect{name: BashID, tools: newBashID, defaults: Options{
-		Timeout: 30 * time.Second,
-		Limits:  shared.Limits{Notable: 10},
-	}}
+	return dialect{
+		name:  BashID,
+		tools: newBashID,
+		defaults: Options{
+			Timeout: 30 * time.Second,
+			Limits:  shared.Limits{Notable: 10},
+		},
+		instructions: "Start what does not end by itself with run_in_background: " +
+			"{bash_output} shows its output, {kill_bash} ends it.",
+	}
 }
 
 // bashID is the bash_id dialect: three tools. A command that takes too long is

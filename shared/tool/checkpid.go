@@ -18,10 +18,16 @@ const checkPIDDescription = "Execute a bash command. " +
 	"Commands exceeding timeout are auto-backgrounded. " + freshShell
 
 func checkPIDDialect() dialect {
-	return dialect{name: CheckPID, tools: newCheckPID, defaults: Options{
-		Timeout: shared.DefaultTimeout,
-		Limits:  shared.Limits{Notable: 10},
-	}}
+	return dialect{
+		name:  CheckPID,
+		tools: newCheckPID,
+		defaults: Options{
+			Timeout: shared.DefaultTimeout,
+			Limits:  shared.Limits{Notable: 10},
+		},
+		instructions: "A command that takes longer than its timeout goes on in the background: " +
+			"{bash} with check_pid shows its output, with kill_pid it ends it.",
+	}
 }
 
 // checkPID is the check_pid dialect: one tool, which also checks and kills the

@@ -27,11 +27,17 @@ const claudeOutputDescription = "Read the new output of a background shell, with
 const claudeKillDescription = "End a background shell and every process that it started."
 
 func claudeDialect() dialect {
-	return dialect{name: Claude, tools: newClaude, defaults: Options{
-		Timeout:    2 * time.Minute,
-		MaxTimeout: 10 * time.Minute,
-		Limits:     shared.Limits{MaxLines: -1, MaxBytes: 30000, Notable: 10},
-	}}
+	return dialect{
+		name:  Claude,
+		tools: newClaude,
+		defaults: Options{
+			Timeout:    2 * time.Minute,
+			MaxTimeout: 10 * time.Minute,
+			Limits:     shared.Limits{MaxLines: -1, MaxBytes: 30000, Notable: 10},
+		},
+		instructions: "Start what does not end by itself with run_in_background: " +
+			"{BashOutput} shows its output and can wait for a line of it, {KillShell} ends it.",
+	}
 }
 
 // claude is the dialect with the names and the result shapes of Claude Code's shell

@@ -21,11 +21,17 @@ const codexWriteDescription = "Type into a running session, or wait for it, and 
 	"\\u0003 is Ctrl-C."
 
 func codexDialect() dialect {
-	return dialect{name: Codex, tools: newCodex, defaults: Options{
-		Timeout:    10 * time.Second,
-		MaxTimeout: 5 * time.Minute,
-		Limits:     shared.Limits{MaxLines: -1, MaxBytes: 40000, Ends: 20000},
-	}}
+	return dialect{
+		name:  Codex,
+		tools: newCodex,
+		defaults: Options{
+			Timeout:    10 * time.Second,
+			MaxTimeout: 5 * time.Minute,
+			Limits:     shared.Limits{MaxLines: -1, MaxBytes: 40000, Ends: 20000},
+		},
+		instructions: "A command that takes long goes on as a session: " +
+			"{write_stdin} waits for it and types into it.",
+	}
 }
 
 // codex is the dialect with the names and the result shapes of Codex' exec_command and

@@ -21,6 +21,9 @@ type dialect struct {
 
 	// defaults are the dialect's Timeout, MaxTimeout and Limits.
 	defaults Options
+
+	// instructions are those of Toolset.Instructions after the first sentence.
+	instructions string
 }
 
 // dialects is the table of dialects.

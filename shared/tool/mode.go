@@ -27,10 +27,16 @@ IMPORTANT: Keep commands concise. The command input must be less than 60k tokens
 For complex scripts, write them to a file first and then execute the file.`
 
 func modeDialect() dialect {
-	return dialect{name: Mode, tools: newMode, defaults: Options{
-		Timeout: 30 * time.Second,
-		Limits:  shared.Limits{MaxLines: -1, MaxBytes: 128 << 10, Ends: 4 << 10, Notable: 10},
-	}}
+	return dialect{
+		name:  Mode,
+		tools: newMode,
+		defaults: Options{
+			Timeout: 30 * time.Second,
+			Limits:  shared.Limits{MaxLines: -1, MaxBytes: 128 << 10, Ends: 4 << 10, Notable: 10},
+		},
+		instructions: "Start what does not end by itself with mode background, " +
+			"and read the log that the answer names with further commands.",
+	}
 }
 
 // The timeouts of two modes. The default mode has Options.Timeout.

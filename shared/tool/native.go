@@ -36,11 +36,18 @@ const nativeKillDescription = "End a job and every process that it started. Show
 const nativeJobsDescription = "List the jobs: id, state and command."
 
 func nativeDialect() dialect {
-	return dialect{name: Native, tools: newNative, defaults: Options{
-		Timeout:    2 * time.Minute,
-		MaxTimeout: time.Hour,
-		Limits:     shared.Limits{MaxLines: -1, MaxBytes: 30000, Notable: 10},
-	}}
+	return dialect{
+		name:  Native,
+		tools: newNative,
+		defaults: Options{
+			Timeout:    2 * time.Minute,
+			MaxTimeout: time.Hour,
+			Limits:     shared.Limits{MaxLines: -1, MaxBytes: 30000, Notable: 10},
+		},
+		instructions: "A command that takes long goes on as a job: " +
+			"{bash_job} waits for its end or for a line of its output, {bash_kill} ends it, " +
+			"{bash_jobs} lists the jobs.",
+	}
 }
 
 // native is the dialect of this module: a command that takes long becomes a job instead

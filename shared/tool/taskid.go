@@ -42,11 +42,17 @@ const taskIDKillDescription = "Terminate a running background bash task, by its 
 	"Sends SIGTERM first, then SIGKILL if needed. Returns success or failure status."
 
 func taskIDDialect() dialect {
-	return dialect{name: TaskID, tools: newTaskID, defaults: Options{
-		Timeout:    10 * time.Minute,
-		MaxTimeout: 10 * time.Minute,
-		Limits:     shared.Limits{Notable: 10},
-	}}
+	return dialect{
+		name:  TaskID,
+		tools: newTaskID,
+		defaults: Options{
+			Timeout:    10 * time.Minute,
+			MaxTimeout: 10 * time.Minute,
+			Limits:     shared.Limits{Notable: 10},
+		},
+		instructions: "A command that goes on in the background is a task: " +
+			"{bash_output} shows its output, {kill_bash} ends it.",
+	}
 }
 
 // taskID is the task_id dialect: three tools. A command that fails is not an error,

@@ -87,6 +87,9 @@ type Toolset struct {
 	// terse leaves out of the answers what the dialect itself does not say.
 	terse bool
 
+	// instructions are those of Instructions.
+	instructions string
+
 	// close ends the dialect's goroutines. It is nil if the dialect has none.
 	close func()
 }
@@ -145,6 +148,7 @@ func New(name Dialect, bash shared.Bash, opts Options) (*Toolset, error) {
 	}
 	t := found.tools(bash, opts)
 	t.opts = opts
+	t.instructions = opts.fill(found.instructions)
 	err = t.rename()
 	if err != nil {
 		return nil, err
@@ -193,6 +197,12 @@ func (t *Toolset) Definitions() []Definition {
 		definitions[i] = tool.Definition
 	}
 	return definitions
+}
+
+// Instructions tell a model how the tools work together, for protocols that have a place for
+// that beside the definitions.
+func (t *Toolset) Instructions() string {
+	return "Each command runs in a fresh bash: a cd or a variable lasts for that command only. " + t.instructions
 }
 
 // Call executes a call. When ctx ends, so does the command that the call runs,
