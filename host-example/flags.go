@@ -36,7 +36,7 @@ func parse(set *flag.FlagSet, args []string) error {
 // launchFlags are the flags of every subcommand that loads the plugin.
 type launchFlags struct {
 	shared.LaunchConfig
-	env      []string // of each command: over all else
+	env      []string // of each command, over all others
 	logLevel string
 
 	// With an Address, connect names a plugin on another machine. The others are its files.

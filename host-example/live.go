@@ -49,8 +49,8 @@ func (c *liveCopy) failure() error {
 // contract has no signal for its end.
 const quiet = 200 * time.Millisecond
 
-// await waits until the copy has as many bytes as the sanitized text has, or until nothing
-// has come for a while. Of plain text the copy then has everything.
+// await waits until the copy has as many bytes as the sanitized text, or until nothing has
+// come for a while. For plain text the numbers are equal once everything has come.
 func (c *liveCopy) await(ctx context.Context, out shared.Output) {
 	const step = quiet / 100
 	idle := time.Duration(0)

@@ -52,8 +52,8 @@ type connection struct {
 	stdio *stdio
 }
 
-// idHeader is where a call's handler finds the call's id. The SDK keeps the id to
-// itself, but hands on the headers that a transport adds.
+// idHeader is the header in which a call's handler finds the call's id. The SDK keeps the id
+// to itself, but hands on the headers that a transport adds.
 const idHeader = "Id"
 
 // Read implements mcp.Connection. It comes before the SDK's own handling of what was
