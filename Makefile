@@ -39,8 +39,9 @@ validate: ## what CI runs: format, vet, tidy, lint, tests under the race detecto
 	$(MAKE) lint cross build
 	$(GO) test -race -timeout 20m $(PACKAGES)
 
-lint: ## golangci-lint at a pinned version, fetched through Go modules
+lint: ## golangci-lint at a pinned version, fetched through Go modules; and no glued statements
 	$(GO) run $(GOLANGCI_LINT) run
+	$(GO) run ./plugin/internal/plain
 
 cross: ## compile and vet for the other systems
 	GOOS=darwin GOARCH=arm64 $(GO) vet ./...

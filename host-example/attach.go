@@ -36,8 +36,16 @@ func (s *shell) inTerminal(ctx context.Context, command string) error {
 	d := new(display)
 	d.copy.to = d
 	d.on.Store(true)
-	req := shared.ExecuteRequest{Command: command, Mode: shared.ModeBackground, Dir: s.dir, Env: s.env, Stdin: shared.StdinTTY, Stdout: &d.copy,
-		Columns: min(columns, shared.MaxColumns), Rows: min(rows, shared.MaxRows)}
+	req := shared.ExecuteRequest{
+		Command: command,
+		Mode:    shared.ModeBackground,
+		Dir:     s.dir,
+		Env:     s.env,
+		Stdin:   shared.StdinTTY,
+		Stdout:  &d.copy,
+		Columns: min(columns, shared.MaxColumns),
+		Rows:    min(rows, shared.MaxRows),
+	}
 	return s.stay(ctx, d, func() (*shared.Result, error) { return s.client.Execute(ctx, req) })
 }
 
@@ -64,19 +72,12 @@ func (s *shell) stay(ctx context.Context, d *display, begin func() (*shared.Resu
 		return err
 	}
 	r, err := begin()
-	for left := false; err == nil && !left && r.Status == shared.StatusRunning && ctx.Err() == nil; {
+	left := false
+	for err == nil && !left && r.Status == shared.StatusRunning && ctx.Err() == nil {
 		s.displays[r.PID] = d
-		req := shared.CheckRequest{PID: r.PID, Peek: true, Limits: shared.Limits{MaxBytes: 1}}
-		if isTyped() {
-			keys := make([]byte, 4<<10)
-			n, failed := os.Stdin.Read(keys)
-			req.Input, _, left = strings.Cut(string(keys[:n]), "\x1d")
-			left = left || failed != nil
-		}
-		if r, err = s.client.Check(ctx, req); errors.Is(err, shared.ErrInvalid) { // it has just ended
-			req.Input = ""
-			r, err = s.client.Check(ctx, req)
-		}
+		var keys string
+		keys, left = pressedKeys()
+		r, err = s.typeInto(ctx, r.PID, keys)
 	}
 	if err == nil && r.Status != shared.StatusRunning {
 		shown, stop := context.WithTimeout(ctx, lastWords)
@@ -90,4 +91,27 @@ func (s *shell) stay(ctx context.Context, d *display, begin func() (*shared.Resu
 		s.finish(ctx, r)
 	}
 	return err
+}
+
+// pressedKeys waits a short time for keys. left says that Ctrl-] was one of them, or that
+// there will be no more.
+func pressedKeys() (keys string, left bool) {
+	if !isTyped() {
+		return "", false
+	}
+	buffer := make([]byte, 4<<10)
+	n, err := os.Stdin.Read(buffer)
+	keys, _, left = strings.Cut(string(buffer[:n]), "\x1d")
+	return keys, left || err != nil
+}
+
+// typeInto types keys into a job's terminal and returns the job's state.
+func (s *shell) typeInto(ctx context.Context, pid int, keys string) (*shared.Result, error) {
+	req := shared.CheckRequest{PID: pid, Peek: true, Input: keys, Limits: shared.Limits{MaxBytes: 1}}
+	r, err := s.client.Check(ctx, req)
+	if errors.Is(err, shared.ErrInvalid) { // it has just ended, and takes no keys
+		req.Input = ""
+		return s.client.Check(ctx, req)
+	}
+	return r, err
 }

@@ -25,7 +25,8 @@ func demo(args []string) (int, error) {
 		t := &tour{ctx: ctx, bash: client}
 		for i, step := range t.steps() {
 			fmt.Printf("\n%d. %s\n   $ %s\n", i+1, step.title, step.command)
-			if step.run(step.command); t.failed != nil {
+			step.run(step.command)
+			if t.failed != nil {
 				return 1, fmt.Errorf("step %d: %w", i+1, t.failed)
 			}
 		}
@@ -42,34 +43,73 @@ type tour struct {
 }
 
 type step struct {
-	title, command string
-	run            func(command string)
+	title   string
+	command string
+	run     func(command string)
 }
 
 func (t *tour) steps() []step {
 	steps := []step{
-		{"A command: two streams, apart, without colours, as its terminal would show them",
-			`printf '\033[32m✓ built\033[0m\n'; printf '10%%\r50%%\r100%%\n'; echo "a warning" >&2`, func(command string) {
-				r := t.execute(command)
-				t.want(r.Stdout.Content == "✓ built\n100%\n" && r.Stderr.Content == "a warning\n", "clean streams", r)
-			}},
-		{"A command that fails is a result, not an error", `ls /nowhere; exit 42`, func(command string) {
-			r := t.execute(command)
-			t.want(r.Status == shared.StatusFailed && r.ExitCode == 42, "exit code 42", r)
-		}},
-		{"A flood: the end on screen, exact counts, everything in a log", `seq 1 2000000`, t.flood},
-		{"A command that takes longer than its timeout goes on as a job: wait for a line, then kill it",
-			`echo starting; sleep 0.5; echo listening on :8080; sleep 1000`, t.detach},
-		{"A command that leaves a process behind returns at once, and lists the process", `setsid sleep 1000 & echo done`, t.leftover},
-		{"A command that asks gets an answer: it has a terminal, and a Check types into it", `read -rp 'Go on? ' answer; echo "you said $answer"`, t.answer},
-		{"A command that hangs: its Result says what it waits for", `cd "$(mktemp -d)"; exec 9>lock; flock 9; flock lock true`, t.hang},
-		{"A cancelled call ends the whole tree and returns the output so far", `echo working; sleep 1000 | sleep 1000`, t.cancel},
+		{
+			"A command: two streams, apart, without colours, as its terminal would show them",
+			`printf '\033[32m✓ built\033[0m\n'; printf '10%%\r50%%\r100%%\n'; echo "a warning" >&2`,
+			t.streams,
+		},
+		{
+			"A command that fails is a result, not an error",
+			`ls /nowhere; exit 42`,
+			t.failure,
+		},
+		{
+			"A flood: the end on screen, exact counts, everything in a log",
+			`seq 1 2000000`,
+			t.flood,
+		},
+		{
+			"A command that takes longer than its timeout goes on as a job: wait for a line, then kill it",
+			`echo starting; sleep 0.5; echo listening on :8080; sleep 1000`,
+			t.detach,
+		},
+		{
+			"A command that leaves a process behind returns at once, and lists the process",
+			`setsid sleep 1000 & echo done`,
+			t.leftover,
+		},
+		{
+			"A command that asks gets an answer: it has a terminal, and a Check types into it",
+			`read -rp 'Go on? ' answer; echo "you said $answer"`,
+			t.answer,
+		},
+		{
+			"A command that hangs: its Result says what it waits for",
+			`cd "$(mktemp -d)"; exec 9>lock; flock 9; flock lock true`,
+			t.hang,
+		},
+		{
+			"A cancelled call ends the whole tree and returns the output so far",
+			`echo working; sleep 1000 | sleep 1000`,
+			t.cancel,
+		},
 	}
 	if os.Getenv(host.ReattachName) != "" {
 		fmt.Printf("The plugin's crash is left out: %s names one under a debugger.\n", host.ReattachName)
 		return steps
 	}
-	return append(steps, step{"The plugin is killed in mid-command: the host goes on with a fresh one", `kill -9 $PPID; sleep 1000`, t.crash})
+	return append(steps, step{
+		"The plugin is killed in mid-command: the host goes on with a fresh one",
+		`kill -9 $PPID; sleep 1000`,
+		t.crash,
+	})
+}
+
+func (t *tour) streams(command string) {
+	r := t.execute(command)
+	t.want(r.Stdout.Content == "✓ built\n100%\n" && r.Stderr.Content == "a warning\n", "clean streams", r)
+}
+
+func (t *tour) failure(command string) {
+	r := t.execute(command)
+	t.want(r.Status == shared.StatusFailed && r.ExitCode == 42, "exit code 42", r)
 }
 
 func (t *tour) execute(command string) *shared.Result {
@@ -79,7 +119,8 @@ func (t *tour) execute(command string) *shared.Result {
 func (t *tour) flood(command string) {
 	r := t.execute(command)
 	info, err := os.Stat(r.Stdout.Path)
-	t.want(err == nil && info.Size() == r.Stdout.TotalBytes && r.Stdout.TotalLines == 2000000, "a log with every byte of 2000000 lines", r.Stdout.Path)
+	isWhole := err == nil && info.Size() == r.Stdout.TotalBytes && r.Stdout.TotalLines == 2000000
+	t.want(isWhole, "a log with every byte of 2000000 lines", r.Stdout.Path)
 }
 
 func (t *tour) detach(command string) {
@@ -93,14 +134,19 @@ func (t *tour) detach(command string) {
 
 func (t *tour) leftover(command string) {
 	r := t.execute(command)
-	t.want(r.Status == shared.StatusCompleted && len(r.Leftover) == 1 && r.Duration < 5*time.Second, "one left-over process", r)
+	isOne := r.Status == shared.StatusCompleted && len(r.Leftover) == 1
+	t.want(isOne && r.Duration < 5*time.Second, "one left-over process", r)
 	if t.failed == nil {
 		t.kill(r.PID, r.Leftover[0].PID)
 	}
 }
 
 func (t *tour) answer(command string) {
-	r := t.show(t.bash.Execute(t.ctx, shared.ExecuteRequest{Command: command, Stdin: shared.StdinTTY, Mode: shared.ModeBackground}))
+	r := t.show(t.bash.Execute(t.ctx, shared.ExecuteRequest{
+		Command: command,
+		Stdin:   shared.StdinTTY,
+		Mode:    shared.ModeBackground,
+	}))
 	c := t.show(t.bash.Check(t.ctx, shared.CheckRequest{PID: r.PID, Wait: time.Minute, WaitFor: `\? $`}))
 	t.want(c.Screen == "Go on?", "a prompt", c)
 	c = t.show(t.bash.Check(t.ctx, shared.CheckRequest{PID: r.PID, Wait: time.Minute, Input: "yes\r"}))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,16 +17,18 @@ func (s *shell) chooseDialect(_ context.Context, args string) error {
 	var tools *tool.Toolset
 	prompt := plainPrompt
 	if args != "off" {
-		var err error
-		if tools, err = tool.New(tool.Dialect(args), movable{s.client, s}, tool.Options{Env: s.env}); err != nil {
+		chosen, err := tool.New(tool.Dialect(args), movable{s.client, s}, tool.Options{Env: s.env})
+		if err != nil {
 			return err
 		}
+		tools = chosen
 		prompt = fmt.Sprintf("bash (%s)> ", args)
 	}
 	if s.tools != nil {
 		_ = s.tools.Close()
 	}
-	s.tools, s.prompt = tools, prompt
+	s.tools = tools
+	s.prompt = prompt
 	return nil
 }
 
@@ -49,8 +50,11 @@ func (m movable) Execute(ctx context.Context, req shared.ExecuteRequest) (*share
 // callBash runs a command through the dialect.
 func (s *shell) callBash(ctx context.Context, command string) error {
 	first := s.tools.Definitions()[0].Name
-	name := cmp.Or(map[string]string{"exec_command": "cmd"}[first], "command")
-	args, _ := json.Marshal(map[string]string{name: command}) // cannot fail
+	argument := "command"
+	if first == "exec_command" { // of Codex
+		argument = "cmd"
+	}
+	args, _ := json.Marshal(map[string]string{argument: command}) // cannot fail
 	return s.call(ctx, first+" "+string(args))
 }
 
@@ -61,14 +65,15 @@ func (s *shell) call(ctx context.Context, args string) error {
 		return errors.New("choose a dialect first: :dialect lists them")
 	}
 	name, arguments, _ := strings.Cut(args, " ")
-	var a tool.Answer
-	_, _ = s.attend(ctx, func(ctx context.Context) (*shared.Result, error) {
-		a = s.tools.Call(ctx, tool.Call{Name: name, Arguments: json.RawMessage(arguments)})
+	var answer tool.Answer
+	call := func(ctx context.Context) (*shared.Result, error) {
+		answer = s.tools.Call(ctx, tool.Call{Name: name, Arguments: json.RawMessage(arguments)})
 		return nil, nil
-	}, onInterrupt)
-	fmt.Println(strings.TrimSuffix(a.Text, "\n"))
+	}
+	_, _ = s.attend(ctx, call, onInterrupt)
+	fmt.Println(strings.TrimSuffix(answer.Text, "\n"))
 	s.exitCode = 0
-	if a.IsError {
+	if answer.IsError {
 		s.exitCode = 1
 		fmt.Fprintln(os.Stderr, "[for the model this is an error]")
 	}

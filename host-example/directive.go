@@ -9,17 +9,23 @@ import (
 	"strings"
 	"time"
 
+	"github.com/docker/go-units"
+
 	"bashplugin/shared"
 )
 
 // directive is one of the repl's own commands.
 type directive struct {
-	name, args, about string
-	run               func(s *shell, ctx context.Context, args string) error
+	name  string
+	args  string
+	run   func(s *shell, ctx context.Context, args string) error
+	about string
 }
 
 // ofJob makes a directive from a function for one job.
-func ofJob(run func(s *shell, ctx context.Context, pid int, rest string) error) func(*shell, context.Context, string) error {
+func ofJob(
+	run func(s *shell, ctx context.Context, pid int, rest string) error,
+) func(*shell, context.Context, string) error {
 	return func(s *shell, ctx context.Context, args string) error {
 		number, rest, _ := strings.Cut(args, " ")
 		pid, err := strconv.Atoi(number)
@@ -32,16 +38,26 @@ func ofJob(run func(s *shell, ctx context.Context, pid int, rest string) error) 
 
 func directives() []directive {
 	return []directive{
-		{":jobs", "", "list the jobs that run in the background, or have ended there", (*shell).jobs},
-		{":check", "PID", "show a job's state, and its output since the last :check or :wait", ofJob((*shell).check)},
-		{":wait", "PID [REGEXP]", "wait until a job's output matches, or bash has ended; Ctrl-C stops the waiting", ofJob((*shell).wait)},
-		{":attach", "PID", "be at the terminal of a job that !COMMAND started; Ctrl-] leaves it", ofJob((*shell).attach)},
-		{":kill", "PID|all", "end a job and all it started", (*shell).killJobs},
-		{":cd", "[DIR]", "show or set the directory where commands start; a cd in a command lasts for that command only", (*shell).cd},
-		{":dialect", "[NAME|off]", "choose a dialect: commands become calls of its tools, and you see the answers that a model gets", (*shell).chooseDialect},
-		{":call", "TOOL JSON", "with a dialect, call any of its tools", (*shell).call},
-		{":help", "", "this list", (*shell).help},
-		{":quit", "", "leave, as Ctrl-D does; this ends all jobs", func(*shell, context.Context, string) error { return errQuit }},
+		{":jobs", "", (*shell).jobs,
+			"list the jobs that run in the background, or have ended there"},
+		{":check", "PID", ofJob((*shell).check),
+			"show a job's state, and its output since the last :check or :wait"},
+		{":wait", "PID [REGEXP]", ofJob((*shell).wait),
+			"wait until a job's output matches, or bash has ended; Ctrl-C stops the waiting"},
+		{":attach", "PID", ofJob((*shell).attach),
+			"be at the terminal of a job that !COMMAND started; Ctrl-] leaves it"},
+		{":kill", "PID|all", (*shell).killJobs,
+			"end a job and all it started"},
+		{":cd", "[DIR]", (*shell).cd,
+			"show or set the directory where commands start; a cd in a command lasts for that command only"},
+		{":dialect", "[NAME|off]", (*shell).chooseDialect,
+			"choose a dialect: commands become calls of its tools, and you see the answers that a model gets"},
+		{":call", "TOOL JSON", (*shell).call,
+			"with a dialect, call any of its tools"},
+		{":help", "", (*shell).help,
+			"this list"},
+		{":quit", "", (*shell).quit,
+			"leave, as Ctrl-D does; this ends all jobs"},
 	}
 }
 
@@ -61,13 +77,21 @@ func (s *shell) direct(ctx context.Context, line string) error {
 	return fmt.Errorf("there is no %s; :help lists what there is", name)
 }
 
+const replHelp = `A line is a command for bash. While it runs, Ctrl-C ends it and all it started, Ctrl-Z
+lets it go on in the background. !COMMAND runs in a terminal of its own: keys go there,
+Ctrl-] leaves it. Besides:
+
+`
+
 func (s *shell) help(context.Context, string) error {
-	fmt.Print("A line is a command for bash. While it runs, Ctrl-C ends it and all it started, Ctrl-Z\nlets it go on in the background. !COMMAND runs in a terminal of its own: keys go there,\nCtrl-] leaves it. Besides:\n\n")
+	fmt.Print(replHelp)
 	for _, d := range directives() {
 		fmt.Printf("  %-20s %s\n", d.name+" "+d.args, d.about)
 	}
 	return nil
 }
+
+func (s *shell) quit(context.Context, string) error { return errQuit }
 
 func (s *shell) cd(ctx context.Context, dir string) error {
 	if dir == "" {
@@ -80,7 +104,8 @@ func (s *shell) cd(ctx context.Context, dir string) error {
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(s.dir, dir)
 	}
-	_, err := s.client.Execute(ctx, shared.ExecuteRequest{Command: "true", Dir: dir}) // it may be on another machine
+	// The plugin looks whether there is such a directory: it may run on another machine.
+	_, err := s.client.Execute(ctx, shared.ExecuteRequest{Command: "true", Dir: dir})
 	if err == nil {
 		s.dir = dir
 	}
@@ -104,9 +129,11 @@ func (s *shell) jobs(ctx context.Context, _ string) error {
 		}
 		memory := "-"
 		if job.Usage.MaxMemory > 0 {
-			memory = fmt.Sprintf("%d MiB", job.Usage.MaxMemory>>20)
+			memory = units.BytesSize(float64(job.Usage.MaxMemory))
 		}
-		fmt.Printf("%-8d%-19s%-8v%-10v%-10s%s\n", job.PID, status, time.Since(job.Started).Truncate(time.Second), job.Usage.CPU.Round(10*time.Millisecond), memory, oneLine(job.Command))
+		age := time.Since(job.Started).Truncate(time.Second)
+		cpu := job.Usage.CPU.Round(10 * time.Millisecond)
+		fmt.Printf("%-8d%-19s%-8v%-10v%-10s%s\n", job.PID, status, age, cpu, memory, oneLine(job.Command))
 	}
 	return nil
 }
@@ -116,9 +143,11 @@ func (s *shell) check(ctx context.Context, pid int, _ string) error {
 }
 
 func (s *shell) wait(ctx context.Context, pid int, pattern string) error {
-	return s.showJob(s.attend(ctx, func(ctx context.Context) (*shared.Result, error) {
+	check := func(ctx context.Context) (*shared.Result, error) {
 		return s.client.Check(ctx, shared.CheckRequest{PID: pid, Wait: forever, WaitFor: pattern})
-	}, func(_ os.Signal, stop func()) { stop() }))
+	}
+	onKey := func(_ os.Signal, stop func()) { stop() }
+	return s.showJob(s.attend(ctx, check, onKey))
 }
 
 func (s *shell) killJobs(ctx context.Context, args string) error {

@@ -37,34 +37,49 @@ func parse(set *flag.FlagSet, args []string) error {
 // launchFlags are the flags of every subcommand that loads the plugin.
 type launchFlags struct {
 	host.LaunchConfig
-	env      []string // of each command: over all else
+	env      []string // of each command, over all others
 	logLevel string
 
-	connect       host.ConnectConfig // with an Address: a plugin on another machine
-	cert, key, ca string             // files for it
+	// With an Address, connect names a plugin on another machine. The others are its files.
+	connect host.ConnectConfig
+	cert    string
+	key     string
+	ca      string
 }
 
 func newFlagSet(name string) (*flag.FlagSet, *launchFlags) {
-	set, f := flag.NewFlagSet(name, flag.ContinueOnError), new(launchFlags)
+	set := flag.NewFlagSet(name, flag.ContinueOnError)
+	f := new(launchFlags)
 	set.StringVar(&f.Path, "plugin", "", "path of the plugin (default bash-plugin beside this program)")
 	set.StringVar(&f.Dir, "dir", "", "directory where commands run (default the working directory)")
-	set.Func("env", "`KEY=VALUE` for the commands, over this program's environment, -drop-env and the tool's own settings; may be given several times", f.addEnv)
-	set.Func("drop-env", "`NAME` or pattern (*_API_KEY) of variables that the commands do not get; may be given several times", appendTo(&f.DropEnv))
+	set.Func("env", "`KEY=VALUE` for the commands, over this program's environment, -drop-env "+
+		"and the tool's own settings; may be given several times", f.addEnv)
+	set.Func("drop-env", "`NAME` or pattern (*_API_KEY) of variables that the commands do not get; "+
+		"may be given several times", appendTo(&f.DropEnv))
 	set.StringVar(&f.LogDir, "log-dir", "", "folder of the output logs (default a private one of the user)")
-	set.DurationVar(&f.LogRetention, "log-retention", 24*time.Hour, "how long the logs stay after this program has ended; negative: not at all")
-	set.DurationVar(&f.StartTimeout, "start-timeout", host.DefaultStartTimeout, "how long the plugin may take to get ready")
-	set.StringVar(&f.logLevel, "log-level", cmp.Or(os.Getenv("BASH_PLUGIN_LOG_LEVEL"), "off"), "log of host and plugin on stderr: trace, debug, info, warn, error or off")
+	set.DurationVar(&f.LogRetention, "log-retention", 24*time.Hour,
+		"how long the logs stay after this program has ended; negative: not at all")
+	set.DurationVar(&f.StartTimeout, "start-timeout", host.DefaultStartTimeout,
+		"how long the plugin may take to get ready")
+	set.StringVar(&f.logLevel, "log-level", cmp.Or(os.Getenv("BASH_PLUGIN_LOG_LEVEL"), "off"),
+		"log of host and plugin on stderr: trace, debug, info, warn, error or off")
 	f.Confine = new(shared.Confine)
 	confineFlags(set, f.Confine)
 	resourceFlags(set, &f.Resources)
-	if name != "demo" { // which looks at the plugin's processes and files
-		set.StringVar(&f.connect.Address, "connect", "", "`HOST:PORT` of a plugin that serves there (bash-plugin -listen), to use instead of starting one")
-		set.DurationVar(&f.connect.Linger, "linger", time.Minute, "how long commands outlive a lost connection, for -connect")
-		set.StringVar(&f.cert, "tls-cert", "", "`file` with this host's certificate, for -connect")
-		set.StringVar(&f.key, "tls-key", "", "`file` with its key")
-		set.StringVar(&f.ca, "tls-ca", "", "`file` with the certificate of the CA that signed the plugin's")
+	if name != "demo" { // the demo looks at the plugin's processes and files
+		f.addConnectFlags(set)
 	}
 	return set, f
+}
+
+func (f *launchFlags) addConnectFlags(set *flag.FlagSet) {
+	set.StringVar(&f.connect.Address, "connect", "",
+		"`HOST:PORT` of a plugin that serves there (bash-plugin -listen), to use instead of starting one")
+	set.DurationVar(&f.connect.Linger, "linger", time.Minute,
+		"how long commands outlive a lost connection, for -connect")
+	set.StringVar(&f.cert, "tls-cert", "", "`file` with this host's certificate, for -connect")
+	set.StringVar(&f.key, "tls-key", "", "`file` with its key")
+	set.StringVar(&f.ca, "tls-ca", "", "`file` with the certificate of the CA that signed the plugin's")
 }
 
 func (f *launchFlags) addEnv(entry string) error {
@@ -111,13 +126,15 @@ func (f *launchFlags) launch(ctx context.Context) (*host.Client, error) {
 	}
 	level := hclog.LevelFromString(f.logLevel)
 	if level == hclog.NoLevel {
-		return nil, misused("-log-level (or $BASH_PLUGIN_LOG_LEVEL) is %q: use trace, debug, info, warn, error or off", f.logLevel)
+		return nil, misused("-log-level (or $BASH_PLUGIN_LOG_LEVEL) is %q: "+
+			"use trace, debug, info, warn, error or off", f.logLevel)
 	}
 	f.Logger = hclog.New(&hclog.LoggerOptions{Name: "host", Level: level, Output: os.Stderr})
 	if f.connect.Address != "" {
 		return f.connectTo(ctx)
 	}
-	if f.Dir, err = filepath.Abs(f.Dir); err != nil {
+	f.Dir, err = filepath.Abs(f.Dir)
+	if err != nil {
 		return nil, err
 	}
 	f.Path = cmp.Or(f.Path, filepath.Join(filepath.Dir(program), "bash-plugin"))
@@ -128,7 +145,10 @@ func (f *launchFlags) connectTo(ctx context.Context) (_ *host.Client, err error)
 	if f.Confine.Confines() || f.Resources != (shared.Resources{}) {
 		return nil, misused("with -connect, the flags of bash-plugin say what commands may touch and use")
 	}
-	f.connect.Dir, f.connect.DropEnv, f.connect.Logger, f.connect.ConnectTimeout = f.Dir, f.DropEnv, f.Logger, f.StartTimeout
+	f.connect.Dir = f.Dir
+	f.connect.DropEnv = f.DropEnv
+	f.connect.Logger = f.Logger
+	f.connect.ConnectTimeout = f.StartTimeout
 	f.connect.TLS, err = host.LoadTLS(f.cert, f.key, f.ca)
 	if err != nil {
 		return nil, misused("%v", err)

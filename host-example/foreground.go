@@ -14,18 +14,30 @@ import (
 // execute runs a command as a job, so that it can go on in the background, and waits
 // for its end.
 func (s *shell) execute(ctx context.Context, command string) error {
-	stdout, stderr := &liveCopy{to: os.Stdout}, &liveCopy{to: os.Stderr}
+	stdout := &liveCopy{to: os.Stdout}
+	stderr := &liveCopy{to: os.Stderr}
 	defer stdout.shut.Store(true)
 	defer stderr.shut.Store(true)
-	req := shared.ExecuteRequest{Command: command, Mode: shared.ModeBackground, Dir: s.dir, Env: s.env, Merge: oneStream(), Stdout: stdout, Stderr: stderr}
+	req := shared.ExecuteRequest{
+		Command: command,
+		Mode:    shared.ModeBackground,
+		Dir:     s.dir,
+		Env:     s.env,
+		Merge:   oneStream(),
+		Stdout:  stdout,
+		Stderr:  stderr,
+	}
 	start := func(ctx context.Context) (*shared.Result, error) { return s.client.Execute(ctx, req) }
 	var pressed os.Signal
 	result, err := s.attend(ctx, start, func(key os.Signal, stop func()) {
 		pressed = key
-		time.AfterFunc(time.Second/2, func() { onInterrupt(key, stop) }) // another implementation of the contract may ignore the mode
+		// Another implementation of the contract may ignore the mode, and wait for the end.
+		time.AfterFunc(time.Second/2, func() { onInterrupt(key, stop) })
 	})
 	if errors.Is(err, shared.ErrInvalid) { // another implementation may refuse the mode, or to merge
-		req.Mode, req.Merge, req.Timeout = "", false, forever
+		req.Mode = ""
+		req.Merge = false
+		req.Timeout = forever
 		result, err = s.attend(ctx, start, onInterrupt)
 	} else if err == nil && result.Status == shared.StatusRunning {
 		result, err = s.await(ctx, result.PID, pressed)
@@ -61,20 +73,23 @@ func (s *shell) await(ctx context.Context, pid int, pressed os.Signal) (*shared.
 	if pressed != nil {
 		wait = 0
 	}
-	result, err := s.attend(ctx, func(ctx context.Context) (*shared.Result, error) {
+	check := func(ctx context.Context) (*shared.Result, error) {
 		return s.client.Check(ctx, shared.CheckRequest{PID: pid, Wait: wait, All: true})
-	}, func(key os.Signal, stop func()) {
+	}
+	result, err := s.attend(ctx, check, func(key os.Signal, stop func()) {
 		pressed = key
 		stop()
 	})
 	if err != nil || pressed != os.Interrupt || result.Status != shared.StatusRunning {
 		return result, err
 	}
-	return s.attend(ctx, func(ctx context.Context) (*shared.Result, error) {
-		return s.client.Kill(ctx, shared.KillRequest{PID: pid, Signal: syscall.SIGINT})
-	}, func(key os.Signal, _ func()) {
-		if key == os.Interrupt { // the call above returns the outcome
-			go func() { _, _ = s.client.Kill(ctx, shared.KillRequest{PID: pid, Signal: syscall.SIGKILL}) }()
+	end := func(ctx context.Context, signal syscall.Signal) (*shared.Result, error) {
+		return s.client.Kill(ctx, shared.KillRequest{PID: pid, Signal: signal})
+	}
+	interrupt := func(ctx context.Context) (*shared.Result, error) { return end(ctx, syscall.SIGINT) }
+	return s.attend(ctx, interrupt, func(key os.Signal, _ func()) {
+		if key == os.Interrupt {
+			go func() { _, _ = end(ctx, syscall.SIGKILL) }() // the other call returns the outcome
 		}
 	})
 }
@@ -95,7 +110,7 @@ func (s *shell) finish(ctx context.Context, r *shared.Result) {
 	for _, p := range r.Leftover {
 		fmt.Fprintf(os.Stderr, "[left running, as job %d: %d %s]\n", r.PID, p.PID, oneLine(p.Command))
 	}
-	if len(r.Leftover) == 0 { // Kill makes the plugin forget it; ErrNotFound means that it has, or never was a job
+	if len(r.Leftover) == 0 { // Kill makes the plugin forget the job, if it is one
 		_, _ = s.client.Kill(ctx, shared.KillRequest{PID: r.PID})
 	}
 }

@@ -24,18 +24,17 @@ type input struct {
 }
 
 func openInput() (*input, error) {
-	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) || os.Getenv("TERM") == "dumb" {
+	hasTerminal := term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd()))
+	if !hasTerminal || os.Getenv("TERM") == "dumb" {
 		return &input{pipe: bufio.NewReader(os.Stdin)}, nil
 	}
-	history := "" // the file that keeps lines for the next run; "": none
-	if dir, err := os.UserConfigDir(); err == nil && os.MkdirAll(filepath.Join(dir, "bashplugin"), 0o700) == nil {
-		history = filepath.Join(dir, "bashplugin", "history")
-	}
+	history := historyFile()
 	t := new(terminal)
+	withoutCtrlZ := func(r rune) (rune, bool) { return r, r != readline.CharCtrlZ }
 	editor, err := readline.NewFromConfig(&readline.Config{
 		HistoryFile:         history,
 		HistoryLimit:        1000,
-		FuncFilterInputRune: func(r rune) (rune, bool) { return r, r != readline.CharCtrlZ }, // at the prompt there is nothing to stop
+		FuncFilterInputRune: withoutCtrlZ, // at the prompt there is nothing to stop
 		Stdin:               t,
 		Stdout:              t,
 	})
@@ -44,6 +43,21 @@ func openInput() (*input, error) {
 	}
 	_ = os.Chmod(history, 0o600) // the editor has created the file
 	return &input{editor: editor}, nil
+}
+
+// historyFile returns the path of the file that keeps lines for the next run, "" if it cannot
+// be made.
+func historyFile() string {
+	config, err := os.UserConfigDir()
+	if err != nil {
+		return ""
+	}
+	dir := filepath.Join(config, "bashplugin")
+	err = os.MkdirAll(dir, 0o700)
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "history")
 }
 
 // command reads a line, or as many lines as bash would read, for example for a
@@ -79,7 +93,10 @@ func (in *input) line(ctx context.Context, prompt string) (string, error) {
 		if in.editor != nil {
 			in.editor.SetPrompt(prompt)
 			line, err = in.editor.ReadLine()
-		} else if line, err = in.pipe.ReadString('\n'); line != "" && errors.Is(err, io.EOF) {
+			return
+		}
+		line, err = in.pipe.ReadString('\n')
+		if line != "" && errors.Is(err, io.EOF) {
 			err = nil
 		}
 	}()
@@ -93,15 +110,23 @@ func (in *input) line(ctx context.Context, prompt string) (string, error) {
 
 // isIncomplete reports whether bash would read on.
 func isIncomplete(text string) bool {
-	if rest := strings.TrimRight(text, `\`); (len(text)-len(rest))%2 == 1 && isOpen(text[:len(text)-1]+"'") {
-		return true // it ends in a backslash, not in a comment: in a comment the quote would not open anything
+	backslashes := len(text) - len(strings.TrimRight(text, `\`))
+	if backslashes%2 == 0 {
+		return isOpen(text)
 	}
-	return isOpen(text)
+	// The last backslash joins lines, except in a comment. In a comment, a quote in its place
+	// would not open anything.
+	return isOpen(text[:len(text)-1]+"'") || isOpen(text)
 }
 
+// isOpen reports whether bash would read on if no backslash ended the text.
 func isOpen(text string) bool {
 	_, err := syntax.NewParser().Parse(strings.NewReader(text+"\n"), "")
-	return syntax.IsIncomplete(err) || err != nil && strings.Contains(err.Error(), "unclosed here-document") // IsIncomplete misses a quoted one
+	if err == nil {
+		return false
+	}
+	// IsIncomplete misses a here-document whose delimiter is quoted.
+	return syntax.IsIncomplete(err) || strings.Contains(err.Error(), "unclosed here-document")
 }
 
 // terminal is stdin and stdout for the editor, which asks the terminal before each

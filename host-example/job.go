@@ -48,7 +48,7 @@ func (o *oneRun) follow(ctx context.Context, client *host.Client, job *shared.Re
 	return awaitEnd(ctx, client, pid, forever)
 }
 
-// awaitEnd waits for the end of a job's bash, at most so long. A signal kills the job.
+// awaitEnd waits for the end of a job's bash, at most for wait. A signal kills the job.
 func awaitEnd(ctx context.Context, client *host.Client, pid int, wait time.Duration) (*shared.Result, error) {
 	result, err := client.Check(ctx, shared.CheckRequest{PID: pid, Wait: wait, All: true})
 	if ctx.Err() != nil {

@@ -14,7 +14,7 @@ import (
 // liveCopy is the live writer of one stream of a command.
 type liveCopy struct {
 	to    io.Writer
-	shut  atomic.Bool           // refuses more bytes
+	shut  atomic.Bool           // it refuses more bytes
 	bytes atomic.Int64          // how many have come
 	busy  atomic.Bool           // a Write is under way
 	err   atomic.Pointer[error] // from the Write that failed
@@ -49,12 +49,18 @@ func (c *liveCopy) failure() error {
 // contract has no signal for its end.
 const quiet = 200 * time.Millisecond
 
-// await waits until the copy has as many bytes as the sanitized text, which for
-// plain text are all, or until nothing has come for a while.
+// await waits until the copy has as many bytes as the sanitized text, or until nothing has
+// come for a while. For plain text the numbers are equal once everything has come.
 func (c *liveCopy) await(ctx context.Context, out shared.Output) {
-	for idle := 0; idle < 100 && ctx.Err() == nil && (c.busy.Load() || c.bytes.Load() != out.TotalBytes); idle++ {
+	const step = quiet / 100
+	idle := time.Duration(0)
+	for idle < quiet && ctx.Err() == nil {
+		if !c.busy.Load() && c.bytes.Load() == out.TotalBytes {
+			return
+		}
 		before := c.bytes.Load()
-		time.Sleep(quiet / 100)
+		time.Sleep(step)
+		idle += step
 		if c.busy.Load() || c.bytes.Load() != before {
 			idle = 0
 		}

@@ -20,22 +20,25 @@ import (
 
 // command is one of host-example's subcommands.
 type command struct {
-	name, args, about string
-	run               func(args []string) (exitCode int, err error)
+	name  string
+	args  string
+	run   func(args []string) (exitCode int, err error)
+	about string
 }
 
 func commands() []command {
 	return []command{
-		{"run", "[flags] [--] COMMAND", "run one command and exit with its exit code, or with 125 if this tool failed; Ctrl-C ends all it started", run},
-		{"repl", "[flags]", "a prompt: each line is a command for a fresh bash; :help lists the rest", repl},
-		{"tools", "[flags]", "print the definitions of a dialect's tools for a model API", printTools},
-		{"mcp", "[flags]", "serve a dialect's tools to an MCP client on stdin and stdout", serveMCP},
-		{"demo", "[flags]", "a guided tour; each step fails loudly if its claim does not hold", demo},
+		{"run", "[flags] [--] COMMAND", run, "run one command and exit with its exit code, " +
+			"or with 125 if this tool failed; Ctrl-C ends all it started"},
+		{"repl", "[flags]", repl, "a prompt: each line is a command for a fresh bash; :help lists the rest"},
+		{"tools", "[flags]", printTools, "print the definitions of a dialect's tools for a model API"},
+		{"mcp", "[flags]", serveMCP, "serve a dialect's tools to an MCP client on stdin and stdout"},
+		{"demo", "[flags]", demo, "a guided tour; each step fails loudly if its claim does not hold"},
 	}
 }
 
-// Exit codes of this program. toolError is run's if the command has no outcome, as it is
-// of env and docker; the other subcommands exit with 1 then.
+// Exit codes of this program. run exits with toolError if the command has no outcome, as env
+// and docker do; the other subcommands exit with 1 then.
 const (
 	usageError = 2
 	toolError  = 125
@@ -55,7 +58,8 @@ func dispatch(args []string) int {
 		usage(os.Stdout, "")
 		return 0
 	case "version":
-		fmt.Printf("host-example %s (contract %d, %s, %s/%s)\n", version(), shared.Handshake.ProtocolVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		fmt.Printf("host-example %s (contract %d, %s, %s/%s)\n",
+			version(), shared.Handshake.ProtocolVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		return 0
 	}
 	for _, c := range commands() {
@@ -85,7 +89,8 @@ func usage(w io.Writer, only string) {
 			fmt.Fprintf(w, "  host-example %-5s %-22s %s\n", c.name, c.args, c.about)
 		}
 	}
-	fmt.Fprint(w, "\n  host-example COMMAND -help lists a command's flags, host-example -version prints the version.\n\n")
+	fmt.Fprint(w, "\n  host-example COMMAND -help lists a command's flags, "+
+		"host-example -version prints the version.\n\n")
 }
 
 // version returns the version of the build.
@@ -113,21 +118,34 @@ func interruptible() (ctx context.Context, stop func()) {
 		}
 	}
 	go func() {
-		cancel(stopped((<-signals).(syscall.Signal)))
-		os.Exit(128 + int((<-signals).(syscall.Signal)))
+		first := (<-signals).(syscall.Signal)
+		cancel(stopped(first))
+		second := (<-signals).(syscall.Signal)
+		os.Exit(128 + int(second))
 	}()
 	return ctx, func() { cancel(nil) }
+}
+
+// flagOf maps the fields of a configuration to the flags that set them.
+var flagOf = map[string]string{
+	"Path":             "-plugin",
+	"Dir":              "-dir",
+	"DropEnv":          "-drop-env",
+	"LogDir":           "-log-dir",
+	"StartTimeout":     "-start-timeout",
+	"Address":          "-connect",
+	"Confine.Writable": "-writable",
+	"Confine.Readable": "-readable",
 }
 
 // plain words an error for a person at a shell: it names the flag that has to
 // change.
 func plain(err error) string {
-	names := map[string]string{"Path": "-plugin", "Dir": "-dir", "DropEnv": "-drop-env", "LogDir": "-log-dir", "StartTimeout": "-start-timeout",
-		"Address": "-connect", "Confine.Writable": "-writable", "Confine.Readable": "-readable"}
-	if e, ok := errors.AsType[*shared.Error](err); ok && names[e.Field] != "" {
-		return names[e.Field] + ": " + err.Error()
+	known, ok := errors.AsType[*shared.Error](err)
+	if !ok || flagOf[known.Field] == "" {
+		return err.Error()
 	}
-	return err.Error()
+	return flagOf[known.Field] + ": " + err.Error()
 }
 
 // errorObject is an error for programs. code is that of an error that has none.

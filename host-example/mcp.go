@@ -25,8 +25,10 @@ func serveMCP(args []string) (int, error) {
 	set, launch := newFlagSet("mcp")
 	s := &mcpServer{stdio: stdio{ended: make(chan struct{})}}
 	dialect := set.String("dialect", string(tool.Default), "set of tools: "+list(tool.Dialects()))
-	maxWait := set.Duration("max-wait", 50*time.Second, "how long a call may take before its command goes on as a job; many clients give up after a minute (0: no limit)")
-	set.BoolVar(&s.structured, "structured", false, "send Results as structured content too; some clients show their models nothing else then")
+	maxWait := set.Duration("max-wait", 50*time.Second, "how long a call may take before its command "+
+		"goes on as a job; many clients give up after a minute (0: no limit)")
+	set.BoolVar(&s.structured, "structured", false,
+		"send Results as structured content too; some clients show their models nothing else then")
 	if err := parse(set, args); err != nil {
 		return usageError, err
 	}
@@ -36,11 +38,14 @@ func serveMCP(args []string) (int, error) {
 	signal.Ignore(syscall.SIGPIPE) // if the client is gone, writing fails and the connection ends
 	return launch.with(func(ctx context.Context, client *host.Client) (int, error) {
 		var err error
-		if s.tools, err = tool.New(tool.Dialect(*dialect), client, tool.Options{Dir: launch.Dir, Env: launch.env, MaxWait: *maxWait}); err != nil {
+		opts := tool.Options{Dir: launch.Dir, Env: launch.env, MaxWait: *maxWait}
+		s.tools, err = tool.New(tool.Dialect(*dialect), client, opts)
+		if err != nil {
 			return 1, err
 		}
 		defer func() { _ = s.tools.Close() }()
-		if err := s.serve(ctx, s.server(tool.Dialect(*dialect))); err != nil {
+		err = s.serve(ctx, s.server())
+		if err != nil {
 			return 1, fmt.Errorf("the connection to the client broke: %w", err)
 		}
 		return 0, nil
@@ -54,10 +59,13 @@ type mcpServer struct {
 	structured bool
 }
 
-func (s *mcpServer) server(dialect tool.Dialect) *mcp.Server {
+func (s *mcpServer) server() *mcp.Server {
 	server := mcp.NewServer(
 		&mcp.Implementation{Name: "bash-plugin", Title: "Bash", Version: version()},
-		&mcp.ServerOptions{Instructions: instructions(dialect), Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}},
+		&mcp.ServerOptions{
+			Instructions: s.tools.Instructions(),
+			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+		},
 	)
 	var schema any // of no structured content
 	if s.structured {
@@ -80,19 +88,6 @@ func (s *mcpServer) server(dialect tool.Dialect) *mcp.Server {
 	return server
 }
 
-// instructions tell a client's model how the tools work together.
-func instructions(dialect tool.Dialect) string {
-	return "Each command runs in a fresh bash: a cd or a variable lasts for that command only. " + map[tool.Dialect]string{
-		tool.Native:   "A command that takes long goes on as a job: bash_job waits for its end or for a line of its output, bash_kill ends it, bash_jobs lists the jobs.",
-		tool.Claude:   "Start what does not end by itself with run_in_background: BashOutput shows its output and can wait for a line of it, KillShell ends it.",
-		tool.Codex:    "A command that takes long goes on as a session: write_stdin waits for it and types into it.",
-		tool.CheckPID: "A command that takes longer than its timeout goes on in the background: bash with check_pid shows its output, with kill_pid it ends it.",
-		tool.Mode:     "Start what does not end by itself with mode background, and read the log that the answer names with further commands.",
-		tool.TaskID:   "A command that goes on in the background is a task: bash_output shows its output, kill_bash ends it.",
-		tool.BashID:   "Start what does not end by itself with run_in_background: bash_output shows its output, kill_bash ends it.",
-	}[dialect]
-}
-
 // call executes a call. When the client cancels it, ctx ends.
 func (s *mcpServer) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	call := tool.Call{Name: req.Params.Name, Arguments: req.Params.Arguments}
@@ -106,7 +101,11 @@ func (s *mcpServer) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Ca
 		call.Live = live
 		sending.Go(func() {
 			live.run(done, func(text string, value int) {
-				_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Message: text, Progress: float64(value)})
+				_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
+					ProgressToken: token,
+					Message:       text,
+					Progress:      float64(value),
+				})
 			})
 		})
 	}
@@ -115,7 +114,10 @@ func (s *mcpServer) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Ca
 	end()
 	close(done)
 	sending.Wait()
-	result := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: answer.Text}}, IsError: answer.IsError}
+	result := &mcp.CallToolResult{
+		Content: []mcp.Content{&mcp.TextContent{Text: answer.Text}},
+		IsError: answer.IsError,
+	}
 	if s.structured {
 		result.StructuredContent = structured(answer)
 	}
@@ -146,11 +148,13 @@ func structured(a tool.Answer) map[string]any {
 func outputSchema() *jsonschema.Schema {
 	object := &jsonschema.Schema{Type: "object"}
 	jobs := &jsonschema.Schema{Type: "array", Items: object} // For would follow them without an end
-	schema, err := jsonschema.For[shared.Result](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[[]shared.Result](): jobs}})
+	given := map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[[]shared.Result](): jobs}
+	schema, err := jsonschema.For[shared.Result](&jsonschema.ForOptions{TypeSchemas: given})
 	if err != nil {
 		panic(err) // a Result has a field that JSON cannot have
 	}
-	schema.AdditionalProperties, schema.Required = nil, []string{"text"}
+	schema.AdditionalProperties = nil
+	schema.Required = []string{"text"}
 	schema.Properties["duration_ms"] = &jsonschema.Schema{Type: "integer"}
 	schema.Properties["usage"].Properties["cpu_ms"] = &jsonschema.Schema{Type: "integer", Description: "processor time"}
 	schema.Properties["text"] = &jsonschema.Schema{Type: "string", Description: "the answer for the model"}

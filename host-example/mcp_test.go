@@ -139,20 +139,6 @@ func TestMCPOutputSchema(t *testing.T) {
 	}
 }
 
-// What the server tells of its tools as a whole names tools that it has.
-func TestMCPInstructions(t *testing.T) {
-	t.Parallel()
-	for _, dialect := range tool.Dialects() {
-		tools, err := tool.New(dialect, nil, tool.Options{})
-		require.NoError(t, err)
-		text := instructions(dialect)
-		assert.Equal(t, 2, strings.Count(text+" ", ". "), text)
-		for _, name := range regexp.MustCompile(`\b(\w+_bash|bash_(output|jobs?|kill)|[A-Z]\w+(Output|Shell))\b`).FindAllString(text, -1) {
-			assert.True(t, slices.ContainsFunc(tools.Definitions(), func(d tool.Definition) bool { return d.Name == name }), "%s: %s", dialect, name)
-		}
-	}
-}
-
 func TestMCPCallsATool(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -18,20 +18,25 @@ import (
 type messages struct {
 	io.Closer // of stdin
 	from      *bufio.Reader
-	line      []byte        // the rest of a line to pass on
-	ended     chan struct{} // closed when Read reports the end
+
+	// line is the rest of a line to pass on.
+	line []byte
+
+	// ended is closed when Read reports the end.
+	ended chan struct{}
 }
 
 // Read implements io.Reader.
 func (m *messages) Read(p []byte) (int, error) {
 	for len(m.line) == 0 {
 		line, err := m.from.ReadBytes('\n')
-		if len(bytes.TrimSpace(line)) == 0 {
-			if err != nil {
-				time.Sleep(time.Second / 2)
-				close(m.ended)
-				return 0, err
-			}
+		isBlank := len(bytes.TrimSpace(line)) == 0
+		if isBlank && err != nil {
+			time.Sleep(time.Second / 2)
+			close(m.ended)
+			return 0, err
+		}
+		if isBlank {
 			continue
 		}
 		if problem := check(line); problem != "" {

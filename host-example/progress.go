@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"strings"
 	"sync"
 	"time"
@@ -10,8 +11,12 @@ import (
 )
 
 const (
-	progressInterval = 100 * time.Millisecond // between two notifications
-	maxProgress      = 8 << 10                // bytes of output in one; if there are more, the last ones
+	// progressInterval is the time between two notifications while there is output.
+	progressInterval = 100 * time.Millisecond
+
+	// maxProgress is how many bytes of output one notification has. If there are more, it has
+	// the last ones.
+	maxProgress = 8 << 10
 
 	// heartbeat is the time between notifications while there is no output. Many
 	// clients give a call up after a minute of silence.
@@ -20,8 +25,10 @@ const (
 
 // progress is a live writer that sends the output as notifications.
 type progress struct {
-	mu      sync.Mutex // guards pending
-	pending []byte     // output that is not sent yet, at most the last maxProgress bytes
+	mu sync.Mutex // guards pending
+
+	// pending is output that is not sent yet, at most the last maxProgress bytes.
+	pending []byte
 }
 
 // Write implements io.Writer.
@@ -37,8 +44,10 @@ func (p *progress) Write(text []byte) (int, error) {
 func (p *progress) run(done <-chan struct{}, send func(text string, value int)) {
 	ticker := time.NewTicker(progressInterval)
 	defer ticker.Stop()
-	value, last := 0, time.Now()
-	for over := false; !over; {
+	value := 0
+	last := time.Now()
+	over := false
+	for !over {
 		select {
 		case <-ticker.C:
 		case <-done:
@@ -63,7 +72,7 @@ func (p *progress) take() string {
 			end = i
 		}
 	}
-	text := strings.ToValidUTF8(ansi.Strip(string(p.pending[:end])), string(utf8.RuneError))
-	p.pending = append([]byte(nil), p.pending[end:]...)
-	return text
+	text := ansi.Strip(string(p.pending[:end]))
+	p.pending = bytes.Clone(p.pending[end:])
+	return strings.ToValidUTF8(text, string(utf8.RuneError))
 }

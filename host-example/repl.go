@@ -26,7 +26,15 @@ func repl(args []string) (int, error) {
 		if err != nil {
 			return 1, err
 		}
-		s := &shell{client: client, in: in, keys: make(chan os.Signal, 1), dir: launch.Dir, env: launch.env, prompt: plainPrompt, displays: make(map[int]*display)}
+		s := &shell{
+			client:   client,
+			in:       in,
+			keys:     make(chan os.Signal, 1),
+			dir:      launch.Dir,
+			env:      launch.env,
+			prompt:   plainPrompt,
+			displays: make(map[int]*display),
+		}
 		signal.Reset(os.Interrupt) // from now on Ctrl-C ends commands, not this program
 		signal.Notify(s.keys, keySignals()...)
 		err = s.loop(ctx)
@@ -46,8 +54,12 @@ type shell struct {
 	env      []string       // of each command
 	exitCode int            // of the last command
 	prompt   string
-	displays map[int]*display // by job, of those started by !COMMAND
-	tools    *tool.Toolset    // the dialect that commands go through; nil: none
+
+	// displays are those of the jobs that !COMMAND has started, by their pids.
+	displays map[int]*display
+
+	// tools are the dialect that commands go through; nil: none.
+	tools *tool.Toolset
 }
 
 const plainPrompt = "bash> "
@@ -57,7 +69,8 @@ var errQuit = errors.New("quit")
 // loop runs command after command until the input's end or :quit.
 func (s *shell) loop(ctx context.Context) error {
 	if s.in.editor != nil {
-		fmt.Printf("Commands run in the plugin (process %d). :help lists the rest; Ctrl-D leaves.\n", s.client.PluginPID())
+		fmt.Printf("Commands run in the plugin (process %d). :help lists the rest; Ctrl-D leaves.\n",
+			s.client.PluginPID())
 	}
 	for {
 		text, err := s.in.command(ctx, s.prompt)
@@ -98,7 +111,11 @@ func (s *shell) handle(ctx context.Context, text string) error {
 
 // attend makes a call and handles the keys that are pressed meanwhile. stop
 // ends the call's context.
-func (s *shell) attend(ctx context.Context, call func(context.Context) (*shared.Result, error), press func(key os.Signal, stop func())) (result *shared.Result, err error) {
+func (s *shell) attend(
+	ctx context.Context,
+	call func(context.Context) (*shared.Result, error),
+	press func(key os.Signal, stop func()),
+) (result *shared.Result, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	done := make(chan struct{})

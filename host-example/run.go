@@ -38,13 +38,16 @@ const forever = 10000 * time.Hour
 // oneRun is one command, which this program waits for even if it becomes a job. The
 // command's output is copied live, or its Result is printed.
 type oneRun struct {
-	req      shared.ExecuteRequest
-	asJSON   bool
-	input    bool          // stdin is passed on
-	patience time.Duration // with input: how long until a notice tells of the job
+	req    shared.ExecuteRequest
+	asJSON bool
+	input  bool // stdin is passed on
 
-	stdout, stderr *liveCopy
-	printed        bool // stdout has the Result
+	// patience is how long a job with input runs before a notice tells of it.
+	patience time.Duration
+
+	stdout  *liveCopy
+	stderr  *liveCopy
+	printed bool // stdout has the Result
 }
 
 func (o *oneRun) parse(args []string) (*launchFlags, error) {
@@ -54,7 +57,8 @@ func (o *oneRun) parse(args []string) (*launchFlags, error) {
 	set.StringVar((*string)(&o.req.Mode), "mode", string(shared.ModeDetach),
 		"what happens at the timeout: "+list(shared.Modes()))
 	set.DurationVar(&o.req.Timeout, "timeout", 0, fmt.Sprintf(
-		"how long to wait until -mode applies (default no limit; with -mode terminate or auto %v)", shared.DefaultTimeout))
+		"how long to wait until -mode applies (default no limit; with -mode terminate or auto %v)",
+		shared.DefaultTimeout))
 	set.BoolVar(&o.input, "i", false, "pass stdin on to the command; not with -mode auto")
 	set.BoolVar(&o.req.Merge, "merge", false,
 		"merge stderr into stdout (without -json, this is the default if both are the same file)")

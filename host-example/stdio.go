@@ -16,11 +16,14 @@ import (
 	"bashplugin/shared"
 )
 
-// stdio is the transport on stdin and stdout. It knows why a client cancels a call: the
+// stdio is the transport on stdin and stdout. It reads why a client cancels a call: the
 // SDK ends the call's context without a reason.
 type stdio struct {
 	ended chan struct{} // closed at the end of stdin
-	calls sync.Map      // under way: from the id to a func() that lets the command run
+
+	// calls are the calls under way. The key is the id, the value a func() that makes the
+	// call return and its command go on.
+	calls sync.Map
 }
 
 // serve serves stdin and stdout until stdin or ctx ends. Calls may still be
@@ -49,8 +52,8 @@ type connection struct {
 	stdio *stdio
 }
 
-// idHeader is where a call's handler finds the call's id. The SDK keeps the id to
-// itself, but hands on the headers that a transport adds.
+// idHeader is the header in which a call's handler finds the call's id. The SDK keeps the id
+// to itself, but hands on the headers that a transport adds.
 const idHeader = "Id"
 
 // Read implements mcp.Connection. It comes before the SDK's own handling of what was
@@ -62,30 +65,47 @@ func (c connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 		return message, err
 	}
 	request.Extra = &mcp.RequestExtra{Header: http.Header{idHeader: {name(request.ID.Raw())}}}
-	var cancelled mcp.CancelledParams
-	if request.Method == "notifications/cancelled" && json.Unmarshal(request.Params, &cancelled) == nil && tookTooLong.MatchString(cancelled.Reason) {
-		id, _ := jsonrpc.MakeID(cancelled.RequestID)
-		if letRun, ok := c.stdio.calls.Load(name(id.Raw())); ok {
-			letRun.(func())()
-		}
+	letRun, ok := c.stdio.calls.Load(givenUp(request))
+	if ok {
+		letRun.(func())()
 	}
 	return message, err
+}
+
+// givenUp returns the id of the call that a client cancels because it has waited long
+// enough, "" if the request does not say so.
+func givenUp(request *jsonrpc.Request) string {
+	if request.Method != "notifications/cancelled" {
+		return ""
+	}
+	var cancelled mcp.CancelledParams
+	err := json.Unmarshal(request.Params, &cancelled)
+	if err != nil || !tookTooLong.MatchString(cancelled.Reason) {
+		return ""
+	}
+	id, _ := jsonrpc.MakeID(cancelled.RequestID)
+	return name(id.Raw())
 }
 
 // tookTooLong matches the reasons that client libraries give when they have waited long
 // enough, such as "McpError: MCP error -32001: Request timed out". A person's reason may
 // have such words, too, but does not consist of them.
-var tookTooLong = regexp.MustCompile(`(?i)^(\w*error: )?(mcp error -32001: )?(request timed out|request timeout|timed out|timeout|maximum total timeout exceeded|context deadline exceeded|the operation (was aborted due to timeout|timed out))\.?$`)
+var tookTooLong = regexp.MustCompile(`(?i)^(\w*error: )?(mcp error -32001: )?(` +
+	`request timed out|request timeout|timed out|timeout|maximum total timeout exceeded|` +
+	`context deadline exceeded|the operation was aborted due to timeout|the operation timed out` +
+	`)\.?$`)
 
 // name tells the id 1 from the id "1".
 func name(id any) string { return fmt.Sprintf("%#v", id) }
 
-// patient returns a call's context, which ends with shared.ErrLetRun if the client gives
-// the call up because it takes too long: then nobody wants the command to end. The
-// client's next message waits until the command is a job that it can find.
+// patient returns a call's context. If the client gives the call up because it takes too
+// long, the context ends with shared.ErrLetRun: nobody wants the command to end. The
+// client's next message is read once the command is a job that it can find. The caller
+// calls end when the call has returned.
 func (s *stdio) patient(ctx context.Context, req *mcp.CallToolRequest) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	id, done := req.Extra.Header.Get(idHeader), make(chan struct{})
+	id := req.Extra.Header.Get(idHeader)
+	done := make(chan struct{})
 	s.calls.Store(id, func() {
 		cancel(shared.ErrLetRun)
 		<-done

@@ -15,6 +15,7 @@
 //	internal/sanitize    terminal output to text, a stream
 //	internal/rmtree      removes folders that commands have filled
 //	internal/bench       the benchmark behind PROMISES.md
+//	internal/plain       a check of the source: no glued statements (make lint)
 //
 // Imports point one way: main, program → service → executor → job → {process, confine, output → sanitize};
 // process, executor, output and service use rmtree.

@@ -15,14 +15,14 @@ import (
 func account(r *shared.Result, timeout time.Duration, manage string) string {
 	text := streams(r) + "exit code: " + exitCode(r) + omissions(r)
 	if why := killed(r, timeout); why != "" {
-		why = bracket("Command "+why+".", "")
+		why = bracket("Command " + why + ".")
 		if r.PID == 0 {
 			return why
 		}
 		text = why + "\n\n" + text
 	}
 	if len(r.Leftover) > 0 {
-		text += "\n" + bracket("Still running in the background: "+listed(r.Leftover)+". "+manage, "")
+		text += "\n" + bracket("Still running in the background: "+listed(r.Leftover)+". "+manage)
 	}
 	return text
 }
@@ -49,7 +49,7 @@ func killed(r *shared.Result, timeout time.Duration) string {
 	return "killed"
 }
 
-// unasked is killed as a sentence, but "" if the model asked for it by Kill.
+// unasked is killed as a sentence, but "" if the model itself has ended the command by Kill.
 func unasked(r *shared.Result) string {
 	if why := killed(r, 0); why != "" && r.Cause != shared.CauseKill {
 		return "Command " + why + "."
@@ -80,17 +80,19 @@ func listed(all []shared.Process) string {
 	})
 }
 
-// endedToo says which processes a Kill ended besides bash; "" if there were none.
+// endedToo says which processes a Kill ended besides bash; "" if there were none. The sentence
+// has no full stop.
 func endedToo(r *shared.Result) string {
 	if len(r.Ended) == 0 {
 		return ""
 	}
-	return "It also ended " + listed(r.Ended) + "."
+	return "It also ended " + listed(r.Ended)
 }
 
 // pids lists the pids of at most so many left-over processes.
 func pids(r *shared.Result, most int, separator string) string {
-	return processes(r.Leftover, most, separator, func(p shared.Process) string { return strconv.Itoa(p.PID) })
+	number := func(p shared.Process) string { return strconv.Itoa(p.PID) }
+	return processes(r.Leftover, most, separator, number)
 }
 
 func processes(all []shared.Process, most int, separator string, name func(shared.Process) string) string {
@@ -104,8 +106,8 @@ func processes(all []shared.Process, most int, separator string, name func(share
 	return strings.Join(names, separator)
 }
 
-// shown is the text of a stream, where a line that is still being written is marked, and so
-// is a middle that is left out. If all output of the command was no text, it says so.
+// shown is the text of a stream. It says where the middle is left out, that the last line is
+// still being written, or that all output of the command was no text.
 func shown(r *shared.Result, o shared.Output) string {
 	middle := ""
 	if o.Head != "" {
@@ -114,7 +116,8 @@ func shown(r *shared.Result, o shared.Output) string {
 	return shownAround(r, o, middle)
 }
 
-// shownAround is shown with a line for the middle that is left out; "" if there is none.
+// shownAround is shown with a given line in place of the middle that is left out; "": nothing is
+// left out.
 func shownAround(r *shared.Result, o shared.Output, middle string) string {
 	text := o.Content
 	if middle != "" {
@@ -131,10 +134,11 @@ func shownAround(r *shared.Result, o shared.Output, middle string) string {
 
 // aroundCut is both ends of a stream, where "…" marks a line that is cut.
 func aroundCut(o shared.Output, middle string) string {
-	head, tail := o.Head, o.Content
+	head := o.Head
 	if head != "" && !strings.HasSuffix(head, "\n") {
 		head += "…\n"
 	}
+	tail := o.Content
 	if o.StartsMidLine {
 		tail = "…" + tail
 	}
@@ -146,8 +150,8 @@ func streams(r *shared.Result) string {
 	return section("stdout:", shown(r, r.Stdout)) + section("stderr:", shown(r, r.Stderr))
 }
 
-// headed is streams under other headings, which say how much is shown: always, or of a
-// truncated stream.
+// headed is streams under other headings. A heading says how much is shown if the stream is
+// truncated, or always.
 func headed(r *shared.Result, stdout, stderr string, always bool) string {
 	heading := func(name string, o shared.Output) string {
 		if always || o.Truncated {
@@ -155,7 +159,8 @@ func headed(r *shared.Result, stdout, stderr string, always bool) string {
 		}
 		return name + ":"
 	}
-	return section(heading(stdout, r.Stdout), shown(r, r.Stdout)) + section(heading(stderr, r.Stderr), shown(r, r.Stderr))
+	return section(heading(stdout, r.Stdout), shown(r, r.Stdout)) +
+		section(heading(stderr, r.Stderr), shown(r, r.Stderr))
 }
 
 // amount says how much of a stream is shown.
@@ -175,12 +180,14 @@ func amount(o shared.Output) string {
 // bothEnds says how much of both ends of a stream is shown, and how much there is: in lines,
 // or in bytes if one of the ends is only a part of a line.
 func bothEnds(o shared.Output) (ends, all string) {
-	head, tail, total, unit := len(o.Head), len(o.Content), o.TotalBytes, "byte"
+	const text = "first %d and last %s"
 	isPart := !strings.Contains(o.Head, "\n") || o.StartsMidLine && lineCount(o.Content) == 1
-	if !isPart {
-		head, tail, total, unit = lineCount(o.Head), lineCount(o.Content), o.TotalLines, "line"
+	if isPart {
+		ends = fmt.Sprintf(text, len(o.Head), count(len(o.Content), "byte"))
+		return ends, count(int(o.TotalBytes), "byte")
 	}
-	return fmt.Sprintf("first %d and last %s", head, count(tail, unit)), count(int(total), unit)
+	ends = fmt.Sprintf(text, lineCount(o.Head), count(lineCount(o.Content), "line"))
+	return ends, count(int(o.TotalLines), "line")
 }
 
 // omissions has a line for each truncated stream.
@@ -189,32 +196,40 @@ func omissions(r *shared.Result) string {
 }
 
 func omission(name string, o shared.Output) string {
-	switch {
-	case !o.Truncated:
+	if !o.Truncated {
 		return ""
-	case o.OutputBytes == 0:
-		return fmt.Sprintf("\n[%s: %s, not shown again. %s]", name, count(int(o.TotalLines), "line"), fullOutput(o))
-	case o.Head != "":
-		ends, all := bothEnds(o)
-		return fmt.Sprintf("\n[%s: Showing %s; %s in all. %s]", name, ends, all, fullOutput(o))
-	case o.LastLinePartial:
-		return fmt.Sprintf("\n[%s: Showing last %d of %d bytes, the end of a long line. %s]", name, o.OutputBytes, o.TotalBytes, fullOutput(o))
-	case o.StartsMidLine:
-		return fmt.Sprintf("\n[%s: Showing last %d of %d lines, the first one cut. %s]", name, o.OutputLines, o.TotalLines, fullOutput(o))
 	}
-	return fmt.Sprintf("\n[%s: Showing last %d of %d lines. %s]", name, o.OutputLines, o.TotalLines, fullOutput(o))
+	return "\n" + bracket(name+": "+omitted(o)+". "+fullOutput(o))
 }
 
-// notable has the lines that look like errors of what is left out.
+// omitted says how much of a truncated stream is shown.
+func omitted(o shared.Output) string {
+	switch {
+	case o.OutputBytes == 0:
+		return count(int(o.TotalLines), "line") + ", not shown again"
+	case o.Head != "":
+		ends, all := bothEnds(o)
+		return fmt.Sprintf("Showing %s; %s in all", ends, all)
+	case o.LastLinePartial:
+		return fmt.Sprintf("Showing last %d of %d bytes, the end of a long line", o.OutputBytes, o.TotalBytes)
+	}
+	text := fmt.Sprintf("Showing last %d of %d lines", o.OutputLines, o.TotalLines)
+	if o.StartsMidLine {
+		text += ", the first one cut"
+	}
+	return text
+}
+
+// notable has those of the lines left out that look like errors.
 func notable(name string, o shared.Output) string {
-	var text strings.Builder
+	if len(o.Notable) == 0 {
+		return ""
+	}
+	text := name + "Lines left out that look like errors:"
 	for _, line := range o.Notable {
-		fmt.Fprintf(&text, "\n%d: %s", line.Number, line.Text)
+		text += fmt.Sprintf("\n%d: %s", line.Number, line.Text)
 	}
-	if text.Len() > 0 {
-		return "\n" + bracket(name+"Lines left out that look like errors:"+text.String(), "")
-	}
-	return ""
+	return "\n" + bracket(text)
 }
 
 // waiting says what a command that runs waits for, if a model can do something about it.
@@ -224,12 +239,18 @@ func waiting(opts Options, r *shared.Result) string {
 	if r.Stdout.TotalBytes+r.Stderr.TotalBytes == 0 && r.Duration >= time.Second {
 		it = "It has written nothing for " + r.Duration.Truncate(time.Second).String() + " and"
 	}
-	sentence := map[string]string{
-		"input":   "It waits for input on its stdin: send some with {bash_input}.",
-		"lock":    it + " waits for a lock on " + object + ".",
-		"network": it + " waits for the network: " + object + ".",
-	}[what]
-	return strings.TrimSuffix("\n"+bracket(opts.fill(sentence), ""), "\n[]")
+	sentence := ""
+	switch what {
+	case "input":
+		sentence = "It waits for input on its stdin: send some with {bash_input}."
+	case "lock":
+		sentence = it + " waits for a lock on " + object + "."
+	case "network":
+		sentence = it + " waits for the network: " + object + "."
+	default:
+		return ""
+	}
+	return "\n" + bracket(opts.fill(sentence))
 }
 
 // fullOutput names the log of a stream.

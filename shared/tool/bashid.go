@@ -12,6 +12,34 @@ import (
 	"bashplugin/shared"
 )
 
+// BashID has bash, bash_output and kill_bash by bash_id; output is read once.
+const BashID Dialect = "bash-id"
+
+const bashIDDescription = "Execute bash commands. Returns the output and exit code of a foreground command, " +
+	"which is killed at its timeout (default: {timeout_s} seconds), " +
+	"and the bash_id of a background command, for {bash_output} and {kill_bash}. " +
+	"Background commands are killed when the session ends. " +
+	"Of long output the end is returned, and the path of a file that has all of it. " + freshShell
+
+const bashIDOutputDescription = "Read output from a background process. Returns the new output since the last check, " +
+	"the status (running/completed/failed/killed) and, once it has ended, the exit code."
+
+const bashIDKillDescription = "Terminate a background process gracefully. Returns its output since the last check. " +
+	"A process that has already ended is no error."
+
+func bashIDDialect() dialect {
+	return dialect{
+		name:  BashID,
+		tools: newBashID,
+		defaults: Options{
+			Timeout: 30 * time.Second,
+			Limits:  shared.Limits{Notable: 10},
+		},
+		instructions: "Start what does not end by itself with run_in_background: " +
+			"{bash_output} shows its output, {kill_bash} ends it.",
+	}
+}
+
 // bashID is the bash_id dialect: three tools. A command that takes too long is
 // killed, and the answer is an error; a command that fails is not an error.
 // bash_output returns each byte of output once.
@@ -20,20 +48,16 @@ type bashID struct{ tasks }
 func newBashID(bash shared.Bash, opts Options) *Toolset {
 	d := &bashID{tasks{bash: bash, opts: opts, prefix: "bash_", noun: "background process with the bash_id"}}
 	return &Toolset{tools: []tool{
-		define(opts, "bash", bashIDDescription, Hints{Destructive: true, OpenWorld: true}, d.run),
-		define(opts, "bash_output", bashIDOutputDescription, Hints{ReadOnly: true}, d.output),
-		define(opts, "kill_bash", bashIDKillDescription, Hints{Destructive: true, Idempotent: true}, d.kill),
+		define(opts, "bash", bashIDDescription, runHints, d.run),
+		define(opts, "bash_output", bashIDOutputDescription, showHints, d.output),
+		define(opts, "kill_bash", bashIDKillDescription, endHints, d.kill),
 	}}
 }
 
 type bashIDArgs struct {
-	Command    string  `json:"command" jsonschema:"The bash command to execute"`
-	Timeout    integer `json:"timeout,omitempty" jsonschema:"Timeout in milliseconds (default: {timeout_ms}; in background: none)"`
-	Background flag    `json:"run_in_background,omitempty" jsonschema:"Run the command in the background and return its bash_id at once"`
-}
-
-func (a bashIDArgs) check(opts Options, _ map[string]bool) error {
-	return cmp.Or(checkCommand(a.Command), checkTime(opts, "timeout", a.Timeout, time.Millisecond))
+	Command    command      `json:"command" jsonschema:"The bash command to execute"`
+	Timeout    milliseconds `json:"timeout,omitempty" jsonschema:"Timeout in milliseconds (default: {timeout_ms}; in background: none)"`
+	Background flag         `json:"run_in_background,omitempty" jsonschema:"Run the command in the background and return its bash_id at once"`
 }
 
 type bashIDJobArgs struct {
@@ -42,9 +66,11 @@ type bashIDJobArgs struct {
 
 func (d *bashID) run(ctx context.Context, args bashIDArgs, live io.Writer) Answer {
 	req := d.opts.request(args.Command, live)
-	req.Mode, req.Timeout = shared.ModeTerminate, times(args.Timeout, time.Millisecond, d.opts.Timeout)
+	req.Mode = shared.ModeTerminate
+	req.Timeout = args.Timeout.or(d.opts.Timeout)
 	if args.Background {
-		req.Mode, req.Timeout = shared.ModeBackground, times(args.Timeout, time.Millisecond, 0)
+		req.Mode = shared.ModeBackground
+		req.Timeout = args.Timeout.or(0)
 	}
 	r, err := d.bash.Execute(ctx, req)
 	if err != nil {
@@ -52,19 +78,23 @@ func (d *bashID) run(ctx context.Context, args bashIDArgs, live io.Writer) Answe
 	}
 	id := d.addJob(r, req.Mode)
 	if r.Status == shared.StatusRunning || req.Mode == shared.ModeBackground && id != "" {
-		text := state(id, r, streams(r)) + d.opts.fill("\n\nUse {bash_output} with this bash_id to read its output, {kill_bash} to terminate it.")
-		stuck := req.Mode != shared.ModeBackground && !letRun(ctx)
-		if stuck {
-			text = "[Command was sent SIGKILL, but " + unstoppable + ".]\n\n" + text
-		} else if req.Mode != shared.ModeBackground {
-			text = bracket(goesOn(req.Timeout), "") + "\n\n" + text
+		text := state(id, r, streams(r)) + "\n\n" +
+			d.opts.fill("Use {bash_output} with this bash_id to read its output, {kill_bash} to terminate it.")
+		isStuck := false
+		switch {
+		case req.Mode == shared.ModeBackground:
+		case letRun(ctx):
+			text = bracket(goesOn(req.Timeout)) + "\n\n" + text
+		default:
+			isStuck = true
+			text = bracket("Command was sent SIGKILL, but "+unstoppable+".") + "\n\n" + text
 		}
-		return Answer{Text: text, IsError: stuck, Result: r, ID: id}
+		return Answer{Text: text, IsError: isStuck, Result: r, ID: id}
 	}
 	manage := d.opts.fill("Use {bash_output} or {kill_bash} with bash_id ") + id + "."
 	text := account(r, req.Timeout, manage)
 	if r.Cause == shared.CauseTimeout {
-		text += "\n" + bracket("To run it longer, give a longer timeout or run_in_background=true.", "")
+		text += "\n" + bracket("To run it longer, give a longer timeout or run_in_background=true.")
 	}
 	return Answer{Text: text, IsError: r.Status == shared.StatusKilled, Result: r, ID: id}
 }
@@ -74,7 +104,8 @@ func (d *bashID) output(ctx context.Context, args bashIDJobArgs, _ io.Writer) An
 	if err != nil {
 		return d.failed(args.ID, err)
 	}
-	return Answer{Text: state(args.ID, r, cmp.Or(streams(r), "(no new output)\n")), Result: r, ID: args.ID}
+	text := state(args.ID, r, cmp.Or(streams(r), "(no new output)"))
+	return Answer{Text: text, Result: r, ID: args.ID}
 }
 
 func (d *bashID) kill(ctx context.Context, args bashIDJobArgs, _ io.Writer) Answer {
@@ -85,7 +116,8 @@ func (d *bashID) kill(ctx context.Context, args bashIDJobArgs, _ io.Writer) Answ
 	case err != nil:
 		return d.failed(args.ID, err)
 	}
-	return Answer{Text: said + "\n" + state(args.ID, r, streams(r)), IsError: !over(r), Result: r, ID: args.ID}
+	text := said + ".\n" + state(args.ID, r, streams(r))
+	return Answer{Text: text, IsError: !over(r), Result: r, ID: args.ID}
 }
 
 // state is the text about a background process: its state, and then body.

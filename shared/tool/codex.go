@@ -1,18 +1,38 @@
 package tool
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"math"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"bashplugin/shared"
 )
+
+// Codex has exec_command and write_stdin, as in Codex.
+const Codex Dialect = "codex"
+
+const codexDescription = "Run a command with bash. A command that runs longer than yield_time_ms goes on, " +
+	"and the answer has its session ID for {write_stdin}. " + freshShell
+
+const codexWriteDescription = "Type into a running session, or wait for it, and return its new output. " +
+	"\\u0003 is Ctrl-C."
+
+func codexDialect() dialect {
+	return dialect{
+		name:  Codex,
+		tools: newCodex,
+		defaults: Options{
+			Timeout:    10 * time.Second,
+			MaxTimeout: 5 * time.Minute,
+			Limits:     shared.Limits{MaxLines: -1, MaxBytes: 40000, Ends: 20000},
+		},
+		instructions: "A command that takes long goes on as a session: " +
+			"{write_stdin} waits for it and types into it.",
+	}
+}
 
 // codex is the dialect with the names and the result shapes of Codex' exec_command and
 // write_stdin. A command that takes longer than its call becomes a session, named by
@@ -22,50 +42,54 @@ type codex struct{ tasks }
 func newCodex(bash shared.Bash, opts Options) *Toolset {
 	d := &codex{tasks{bash: bash, opts: opts, prefix: "session_", noun: "session"}}
 	return &Toolset{terse: true, tools: []tool{
-		define(opts, "exec_command", codexDescription, Hints{Destructive: true, OpenWorld: true}, d.run),
-		define(opts, "write_stdin", codexWriteDescription, Hints{Destructive: true, OpenWorld: true}, d.write),
+		define(opts, "exec_command", codexDescription, runHints, d.run),
+		define(opts, "write_stdin", codexWriteDescription, runHints, d.write),
 	}}
 }
 
-const (
-	tokenBytes = 4 // how long a token is, about
-	maxTokens  = shared.MaxMaxBytes / tokenBytes
-)
+// tokenBytes is about how long a token is.
+const tokenBytes = 4
 
-type codexArgs struct {
-	Command string  `json:"cmd" jsonschema:"The command, for bash -c"`
-	Dir     string  `json:"workdir,omitempty" jsonschema:"Directory to run in"`
-	TTY     flag    `json:"tty,omitempty" jsonschema:"Run it in a terminal and keep its stdin open for {write_stdin}; otherwise it has no stdin"`
-	Yield   integer `json:"yield_time_ms,omitempty" jsonschema:"Milliseconds to wait for its end (default {timeout_ms}{call_limit})"`
-	Tokens  integer `json:"max_output_tokens,omitempty" jsonschema:"How much output to return; of more, the middle is left out (default 10000)"`
+// tokens is how much output to return.
+type tokens integer
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *tokens) UnmarshalJSON(raw []byte) error { return (*integer)(n).UnmarshalJSON(raw) }
+
+func (n tokens) check(_ Options, name string) error {
+	return integer(n).checkRange(name, 0, shared.MaxMaxBytes/tokenBytes)
 }
 
-func (a codexArgs) check(opts Options, _ map[string]bool) error {
-	return cmp.Or(checkCommand(a.Command), checkTime(opts, "yield_time_ms", a.Yield, time.Millisecond), checkRange("max_output_tokens", a.Tokens, 0, maxTokens))
+// or returns the limits for these tokens, or byDefault for none.
+func (n tokens) or(byDefault shared.Limits) shared.Limits {
+	if n == 0 {
+		return byDefault
+	}
+	return shared.Limits{MaxBytes: int(n) * tokenBytes, Ends: int(n) * tokenBytes / 2}
+}
+
+type codexArgs struct {
+	Command command      `json:"cmd" jsonschema:"The command, for bash -c"`
+	Dir     string       `json:"workdir,omitempty" jsonschema:"Directory to run in"`
+	TTY     flag         `json:"tty,omitempty" jsonschema:"Run it in a terminal and keep its stdin open for {write_stdin}; otherwise it has no stdin"`
+	Yield   milliseconds `json:"yield_time_ms,omitempty" jsonschema:"Milliseconds to wait for its end (default {timeout_ms}{call_limit})"`
+	Tokens  tokens       `json:"max_output_tokens,omitempty" jsonschema:"How much output to return; of more, the middle is left out (default 10000)"`
 }
 
 type codexWriteArgs struct {
-	Session integer `json:"session_id" jsonschema:"The session ID of a running command"`
-	Chars   string  `json:"chars,omitempty" jsonschema:"What to type; empty: only wait for output"`
-	Yield   integer `json:"yield_time_ms,omitempty" jsonschema:"Milliseconds to wait (default 250, without chars 5000{call_limit})"`
-	Tokens  integer `json:"max_output_tokens,omitempty" jsonschema:"As for {exec_command}"`
-}
-
-func (a codexWriteArgs) check(opts Options, _ map[string]bool) error {
-	return cmp.Or(checkRange("session_id", a.Session, 1, math.MaxInt32), checkTime(opts, "yield_time_ms", a.Yield, time.Millisecond), checkRange("max_output_tokens", a.Tokens, 0, maxTokens))
-}
-
-// limits returns the limits for a number of tokens; 0: the host's.
-func (d *codex) limits(tokens integer) shared.Limits {
-	return cmp.Or(shared.Limits{MaxBytes: int(tokens) * tokenBytes, Ends: int(tokens) * tokenBytes / 2}, d.opts.Limits)
+	Session processID    `json:"session_id" jsonschema:"The session ID of a running command"`
+	Chars   string       `json:"chars,omitempty" jsonschema:"What to type; empty: only wait for output"`
+	Yield   milliseconds `json:"yield_time_ms,omitempty" jsonschema:"Milliseconds to wait (default 250, without chars 5000{call_limit})"`
+	Tokens  tokens       `json:"max_output_tokens,omitempty" jsonschema:"As for {exec_command}"`
 }
 
 func (d *codex) run(ctx context.Context, args codexArgs, live io.Writer) Answer {
-	began, req := time.Now(), d.opts.request(args.Command, live)
-	req.Timeout, req.Merge, req.Limits = times(args.Yield, time.Millisecond, d.opts.Timeout), true, d.limits(args.Tokens)
-	if req.Dir = args.Dir; !filepath.IsAbs(args.Dir) {
-		req.Dir = filepath.Join(d.opts.Dir, args.Dir)
-	}
+	began := time.Now()
+	req := d.opts.request(args.Command, live)
+	req.Dir = d.opts.dir(args.Dir)
+	req.Timeout = args.Yield.or(d.opts.Timeout)
+	req.Merge = true
+	req.Limits = args.Tokens.or(d.opts.Limits)
 	if args.TTY {
 		req.Stdin = shared.StdinTTY
 	}
@@ -74,35 +98,49 @@ func (d *codex) run(ctx context.Context, args codexArgs, live io.Writer) Answer 
 		return failed("exec_command failed", err)
 	}
 	d.addJob(r, req.Mode)
-	return codexAnswer(r, began)
+	return codexAnswer(r, time.Since(began))
 }
 
 func (d *codex) write(ctx context.Context, args codexWriteArgs, _ io.Writer) Answer {
-	began, wait := time.Now(), 250*time.Millisecond
+	began := time.Now()
+	wait := 250 * time.Millisecond
 	if args.Chars == "" {
 		wait = 5 * time.Second
 	}
-	req := shared.CheckRequest{Input: args.Chars, Wait: times(args.Yield, time.Millisecond, wait), Limits: d.limits(args.Tokens)}
-	_, r, err := d.check(ctx, strconv.Itoa(int(args.Session)), req)
+	_, r, err := d.check(ctx, strconv.Itoa(int(args.Session)), shared.CheckRequest{
+		Input:  args.Chars,
+		Wait:   args.Yield.or(wait),
+		Limits: args.Tokens.or(d.opts.Limits),
+	})
 	if err != nil {
 		return failed("write_stdin failed", err)
 	}
-	return codexAnswer(r, began)
+	return codexAnswer(r, time.Since(began))
 }
 
-func codexAnswer(r *shared.Result, began time.Time) Answer {
-	state, id, o := fmt.Sprintf("Process exited with code %d", r.ExitCode), "", r.Stdout
+// codexAnswer is the answer to a call that has taken a time.
+func codexAnswer(r *shared.Result, taken time.Duration) Answer {
+	state := fmt.Sprintf("Process exited with code %d", r.ExitCode)
+	if r.Status == shared.StatusRunning {
+		state = fmt.Sprintf("Process running with session ID %d", r.PID)
+	}
+	id := ""
 	if !over(r) {
 		id = strconv.Itoa(r.PID)
 	}
-	if r.Status == shared.StatusRunning {
-		state = "Process running with session ID " + id
+	size := int64(r.Stdout.OutputBytes)
+	text := r.Stdout.Content
+	if r.Stdout.Truncated {
+		left := (r.Stdout.TotalBytes - size) / tokenBytes
+		size = r.Stdout.TotalBytes
+		text = fmt.Sprintf("%s…%d tokens truncated…%s", r.Stdout.Head, left, text)
 	}
-	size := int64(o.OutputBytes)
-	if o.Truncated {
-		size = o.TotalBytes
-		o.Content = fmt.Sprintf("%s…%d tokens truncated…%s", o.Head, (size-int64(o.OutputBytes))/tokenBytes, o.Content)
+	lines := []string{
+		fmt.Sprintf("Wall time: %.4f seconds", taken.Seconds()),
+		state,
+		fmt.Sprintf("Original token count: %d", (size+tokenBytes-1)/tokenBytes),
+		"Output:",
+		text,
 	}
-	text := fmt.Sprintf("Wall time: %.4f seconds\n%s\nOriginal token count: %d\nOutput:\n%s", time.Since(began).Seconds(), state, (size+tokenBytes-1)/tokenBytes, o.Content)
-	return Answer{Text: strings.TrimSuffix(text, "\n"), Result: r, ID: id}
+	return Answer{Text: withoutNewline(strings.Join(lines, "\n")), Result: r, ID: id}
 }

@@ -7,12 +7,19 @@ import (
 	"bashplugin/shared"
 )
 
-// refusals are texts, in lower case, that programs print when the system refuses
-// something: a file, to move a file between directories, a name's address.
-var refusals = []string{"permission denied", "operation not permitted", "read-only file system", "cross-device link", "resolve host", "name resolution"}
+// refusals are texts, in lower case, that programs print when the system refuses something:
+// access to a file, moving a file between directories, or the address of a name.
+var refusals = []string{
+	"permission denied",
+	"operation not permitted",
+	"read-only file system",
+	"cross-device link",
+	"resolve host",
+	"name resolution",
+}
 
-// confined adds a line to an answer about a command that failed because of its
-// confinement, as far as its output tells.
+// confined adds a line to an answer if what the command left running exceeded a limit, and if
+// the command seems to have failed because of its confinement.
 func confined(a Answer) Answer {
 	r := a.Result
 	if r != nil && r.Exceeded != "" && r.Status != shared.StatusKilled {
@@ -21,8 +28,10 @@ func confined(a Answer) Answer {
 	if r == nil || r.Confined == "" || r.Status != shared.StatusFailed {
 		return a
 	}
-	output := strings.ToLower(strings.Join([]string{r.Stdout.Head, r.Stdout.Content, r.Stderr.Head, r.Stderr.Content}, "\n"))
-	if slices.ContainsFunc(refusals, func(text string) bool { return strings.Contains(output, text) }) {
+	parts := []string{r.Stdout.Head, r.Stdout.Content, r.Stderr.Head, r.Stderr.Content}
+	output := strings.ToLower(strings.Join(parts, "\n"))
+	isShown := func(refusal string) bool { return strings.Contains(output, refusal) }
+	if slices.ContainsFunc(refusals, isShown) {
 		a.Text = endLine(a.Text) + "[This command ran confined: " + r.Confined + ".]"
 	}
 	return a

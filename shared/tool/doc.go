@@ -34,9 +34,10 @@
 // and how to call the tool. Render makes the definitions for other model APIs. Any
 // Bash will do, and several Toolsets may share one.
 //
-// A dialect is one file (native.go is a good one to start from): it defines its
-// tools, each with a struct of arguments and a method that executes a call. A
-// further dialect also needs its name in tool.go, in Dialects and in New. The
-// schemas and the decoding of calls are in args.go, the ids of jobs in tasks.go,
-// and the texts about a Result that dialects share in account.go.
+// A dialect is one file (native.go is a good one to start from): it has the dialect's
+// name, its defaults, its descriptions, and its tools, each with a struct of arguments
+// and a method that executes a call. A further dialect also needs its line in the table
+// in dialect.go. The schemas and the decoding of calls are in args.go, the types of
+// arguments in kinds.go, the ids of jobs in tasks.go, and the texts about a Result that
+// dialects share in account.go.
 package tool

@@ -19,8 +19,9 @@ type endings struct {
 	ctx  context.Context // ends with close
 	stop context.CancelFunc
 
-	mu sync.Mutex     // held while a job is added to wg, and while ctx is ended
-	wg sync.WaitGroup // a goroutine for each job
+	// mu is held while a job is added to jobs, and while ctx is ended.
+	mu   sync.Mutex
+	jobs sync.WaitGroup
 }
 
 func newEndings(bash shared.Bash) *endings {
@@ -35,7 +36,7 @@ func (e *endings) follow(job *shared.Result, timeout string) {
 	if e.ctx.Err() != nil || job.Stdout.Path == "" {
 		return
 	}
-	e.wg.Go(func() {
+	e.jobs.Go(func() {
 		text := e.await(job, timeout)
 		if e.ctx.Err() == nil {
 			appendTo(job.Stdout.Path, "\n\n[background process "+text+"]\n")
@@ -46,8 +47,14 @@ func (e *endings) follow(job *shared.Result, timeout string) {
 // await waits for the job's end and returns how it ended. The text is meaningless
 // if close was called first.
 func (e *endings) await(job *shared.Result, timeout string) string {
-	req := shared.CheckRequest{PID: job.PID, Peek: true, Wait: time.Hour, Limits: shared.Limits{MaxBytes: 1}}
-	for isTold := false; ; { // whether the last Check, no Peek, has said that bash has ended
+	req := shared.CheckRequest{
+		PID:    job.PID,
+		Peek:   true,
+		Wait:   time.Hour,
+		Limits: shared.Limits{MaxBytes: 1},
+	}
+	isTold := false // a Check that is no Peek has said that bash has ended
+	for {
 		r, err := e.bash.Check(e.ctx, req)
 		switch {
 		case errors.Is(err, shared.ErrClosed):
@@ -60,7 +67,8 @@ func (e *endings) await(job *shared.Result, timeout string) string {
 			return outcome(r, timeout)
 		}
 		// What bash has left running may still write, and the last output may not be in the
-		// log yet. A Check waits for that once another has said that bash has ended.
+		// log yet. A Check waits for these once another one, no Peek, has said that bash has
+		// ended.
 		isTold = !req.Peek
 		req.Peek = r.Status == shared.StatusRunning
 	}
@@ -85,5 +93,5 @@ func (e *endings) close() {
 	e.mu.Lock()
 	e.stop()
 	e.mu.Unlock()
-	e.wg.Wait()
+	e.jobs.Wait()
 }

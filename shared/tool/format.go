@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // Format is a shape in which a model API takes definitions.
@@ -11,9 +12,14 @@ type Format string
 
 // The formats.
 const (
-	Anthropic Format = "anthropic" // name, description and input_schema, as in a Definition
-	OpenAI    Format = "openai"    // functions with parameters
-	Gemini    Format = "gemini"    // functionDeclarations, with parameters in its subset of JSON Schema
+	// Anthropic has name, description and input_schema, as in a Definition.
+	Anthropic Format = "anthropic"
+
+	// OpenAI has functions with parameters.
+	OpenAI Format = "openai"
+
+	// Gemini has functionDeclarations, with parameters in its subset of JSON Schema.
+	Gemini Format = "gemini"
 )
 
 // Formats returns every format.
@@ -22,31 +28,55 @@ func Formats() []Format { return []Format{Anthropic, OpenAI, Gemini} }
 // Render returns the definitions as the tools of a request to a model API, an array.
 // It fails if there is no such format.
 func (t *Toolset) Render(format Format) (json.RawMessage, error) {
-	var tools, functions []any
+	if !slices.Contains(Formats(), format) {
+		return nil, fmt.Errorf("unknown format %q: use one of %q", format, Formats())
+	}
+	var tools []any
 	for _, d := range t.Definitions() {
-		function := map[string]any{"name": d.Name, "description": d.Description, "parameters": d.InputSchema}
 		switch format {
 		case Anthropic:
 			tools = append(tools, d)
 		case OpenAI:
-			tools = append(tools, map[string]any{"type": "function", "function": function})
+			tools = append(tools, map[string]any{"type": "function", "function": function{
+				Name:        d.Name,
+				Description: d.Description,
+				Parameters:  d.InputSchema,
+			}})
 		case Gemini:
-			var schema map[string]any
-			_ = json.Unmarshal(d.InputSchema, &schema) // cannot fail
-			delete(schema, "additionalProperties")     // Gemini refuses it,
-			if function["parameters"] = schema; schema["properties"] == nil {
-				delete(function, "parameters") // and an object without properties
-			}
-			functions = append(functions, function)
-			tools = []any{map[string]any{"functionDeclarations": functions}}
-		default:
-			return nil, fmt.Errorf("unknown format %q: use one of %q", format, Formats())
+			tools = append(tools, function{
+				Name:        d.Name,
+				Description: d.Description,
+				Parameters:  geminiSchema(d.InputSchema),
+			})
 		}
+	}
+	if format == Gemini {
+		tools = []any{map[string]any{"functionDeclarations": tools}}
 	}
 	return plainJSON(tools), nil
 }
 
-// plainJSON is JSON for models: < is not \u003c there. v is of this package's making.
+// function is a tool for OpenAI and Gemini.
+type function struct {
+	Description string          `json:"description"`
+	Name        string          `json:"name"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
+}
+
+// geminiSchema is the part of a schema that Gemini takes: it refuses additionalProperties, and
+// an object without properties.
+func geminiSchema(schema json.RawMessage) json.RawMessage {
+	var object map[string]any
+	_ = json.Unmarshal(schema, &object) // cannot fail
+	delete(object, "additionalProperties")
+	if object["properties"] == nil {
+		return nil
+	}
+	return plainJSON(object)
+}
+
+// plainJSON is JSON for models: it has < instead of \u003c. The caller passes only what JSON
+// can have.
 func plainJSON(v any) json.RawMessage {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

@@ -9,8 +9,8 @@ import (
 var errReturned = errors.New("the call has returned")
 
 // gate passes the output of a command, both streams together, to the live writer
-// of a call until the call returns; the command may go on writing as a job after
-// that.
+// of a call. It closes when the call returns: after that the command may go on writing,
+// as a job.
 type gate struct {
 	mu sync.Mutex // held during a Write; guards to
 	to io.Writer  // nil once the call has returned

@@ -11,6 +11,34 @@ import (
 	"bashplugin/shared"
 )
 
+// Mode has bash with a mode (default, slow, background); merged output, cut in the middle.
+const Mode Dialect = "mode"
+
+const modeDescription = `Executes shell commands via bash -c, returning combined stdout/stderr.
+Bash state changes (working dir, variables, aliases) don't persist between calls.
+
+With mode="background", returns immediately with output redirected to a file.
+Use background for servers/demos that need to stay running.
+
+Use mode="slow" for potentially slow commands: builds, downloads,
+installs, tests, or any other substantive operation.
+
+IMPORTANT: Keep commands concise. The command input must be less than 60k tokens.
+For complex scripts, write them to a file first and then execute the file.`
+
+func modeDialect() dialect {
+	return dialect{
+		name:  Mode,
+		tools: newMode,
+		defaults: Options{
+			Timeout: 30 * time.Second,
+			Limits:  shared.Limits{MaxLines: -1, MaxBytes: 128 << 10, Ends: 4 << 10, Notable: 10},
+		},
+		instructions: "Start what does not end by itself with mode background, " +
+			"and read the log that the answer names with further commands.",
+	}
+}
+
 // The timeouts of two modes. The default mode has Options.Timeout.
 const (
 	slowModeTimeout       = 15 * time.Minute
@@ -35,37 +63,38 @@ func newMode(bash shared.Bash, opts Options) *Toolset {
 		description += "\n\n<pwd>" + opts.Dir + "</pwd>"
 	}
 	return &Toolset{
-		tools: []tool{define(opts, "bash", description, Hints{Destructive: true, OpenWorld: true}, d.run)},
+		tools: []tool{define(opts, "bash", description, runHints, d.run)},
 		close: d.endings.close,
 	}
 }
 
 type modeArgs struct {
-	Command string `json:"command" jsonschema:"Shell command to execute via bash -c"`
-	Mode    string `json:"mode,omitempty" enum:"default|slow|background" jsonschema:"Execution mode: default ({timeout_s}s timeout), slow (15min timeout), background (detached)"`
+	Command command `json:"command" jsonschema:"Shell command to execute via bash -c"`
+	Mode    string  `json:"mode,omitempty" enum:"default|slow|background" jsonschema:"Execution mode: default ({timeout_s}s timeout), slow (15min timeout), background (detached)"`
 }
-
-func (a modeArgs) check(Options, map[string]bool) error { return checkCommand(a.Command) }
 
 func (d mode) run(ctx context.Context, args modeArgs, live io.Writer) Answer {
 	req := d.opts.request(args.Command, live)
-	req.Mode, req.Timeout, req.Merge = shared.ModeTerminate, d.opts.Timeout, true
+	req.Mode = shared.ModeTerminate
+	req.Timeout = d.opts.Timeout
+	req.Merge = true
 	switch args.Mode {
 	case "slow":
 		req.Timeout = slowModeTimeout
 	case "background":
-		req.Mode, req.Timeout = shared.ModeBackground, backgroundModeTimeout
+		req.Mode = shared.ModeBackground
+		req.Timeout = backgroundModeTimeout
 	}
 	r, err := d.bash.Execute(ctx, req)
 	switch {
 	case err != nil:
-		return Answer{Text: bracket(failed("no result", err).Text, ""), IsError: true, Err: err}
+		return Answer{Text: bracket("no result: " + err.Error()), IsError: true, Err: err}
 	case req.Mode == shared.ModeBackground && r.PID != 0:
 		d.endings.follow(r, "24 hours")
 		return Answer{Text: detached(r), Result: r}
 	case r.Status == shared.StatusRunning && letRun(ctx):
 		d.endings.follow(r, seconds(req.Timeout))
-		return Answer{Text: bracket(goesOn(req.Timeout), "") + "\n" + detached(r), Result: r}
+		return Answer{Text: bracket(goesOn(req.Timeout)) + "\n" + detached(r), Result: r}
 	}
 	return Answer{Text: combined(r, req.Timeout), IsError: r.Status != shared.StatusCompleted, Result: r}
 }
@@ -73,13 +102,18 @@ func (d mode) run(ctx context.Context, args modeArgs, live io.Writer) Answer {
 // detached is the text about a background command: how to read and stop it.
 func detached(r *shared.Result) string {
 	file := cmp.Or(r.Stdout.Path, "none: "+r.Stdout.PathError)
-	return fmt.Sprintf("<pid>%d</pid>\n<output_file>%s</output_file>\n<reminder>To stop: kill -9 -%d</reminder>", r.PID, file, r.PID)
+	return strings.Join([]string{
+		fmt.Sprintf("<pid>%d</pid>", r.PID),
+		fmt.Sprintf("<output_file>%s</output_file>", file),
+		fmt.Sprintf("<reminder>To stop: kill -9 -%d</reminder>", r.PID),
+	}, "\n")
 }
 
 // combined is the text about a command in the foreground. It has at most
 // maxMetadata bytes more than the limit on output.
 func combined(r *shared.Result, timeout time.Duration) string {
-	head, text := verdict(r, timeout), middle(r, r.Stdout)
+	head := verdict(r, timeout)
+	text := middle(r, r.Stdout)
 	switch {
 	case head == "" && text == "":
 		text = "[no output]"
@@ -107,7 +141,7 @@ func verdict(r *shared.Result, timeout time.Duration) string {
 	return "[command " + killed(r, timeout) + "]"
 }
 
-// middle shows the output, without its middle if the limits cut that.
+// middle shows the output, without its middle if the limits cut that out.
 func middle(r *shared.Result, o shared.Output) string {
 	if !o.Truncated {
 		return shown(r, o)
@@ -116,17 +150,22 @@ func middle(r *shared.Result, o shared.Output) string {
 	if o.Path != "" && o.PathError == "" {
 		where = "all of it: " + o.Path
 	}
-	left := count(int(o.TotalBytes)-o.OutputBytes, "byte") + ", " + count(max(0, int(o.TotalLines)-o.OutputLines), "line")
-	return fmt.Sprintf("[output truncated in middle: got %s, showing %d]\n", count(int(o.TotalBytes), "byte"), o.OutputBytes) +
-		shownAround(r, o, "[snip: "+left+"; "+where+"]\n")
+	head := fmt.Sprintf("output truncated in middle: got %s, showing %d",
+		count(int(o.TotalBytes), "byte"), o.OutputBytes)
+	snip := fmt.Sprintf("snip: %s, %s; %s",
+		count(int(o.TotalBytes)-o.OutputBytes, "byte"),
+		count(max(0, int(o.TotalLines)-o.OutputLines), "line"),
+		where)
+	return bracket(head) + "\n" + shownAround(r, o, bracket(snip)+"\n")
 }
 
 // remaining says, in at most room bytes, how to reach the processes that the command
 // left running: by its log, if there is room for the path, and by some pids.
 func remaining(r *shared.Result, room int) string {
-	stop := "to stop: kill -9 " + pids(r, 5, " ") + "]"
-	if text := "[still running, output in " + r.Stdout.Path + "; " + stop; r.Stdout.Path != "" && len(text) <= room {
-		return text
+	stop := "; to stop: kill -9 " + pids(r, 5, " ")
+	text := bracket("still running, output in " + r.Stdout.Path + stop)
+	if r.Stdout.Path == "" || len(text) > room {
+		return bracket("still running" + stop)
 	}
-	return "[still running; " + stop
+	return text
 }

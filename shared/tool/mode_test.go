@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 	"bashplugin/shared/internal/plugintest"
 	"bashplugin/shared/tool"
 )
@@ -294,7 +295,7 @@ func awaitText(t *testing.T, path, text string) {
 // What the answers tell a model to run works confined, too.
 func TestModeStopsConfinedCommands(t *testing.T) {
 	t.Parallel()
-	bash, err := shared.Launch(t.Context(), shared.LaunchConfig{
+	bash, err := host.Launch(t.Context(), host.LaunchConfig{
 		Path:    pluginPath,
 		LogDir:  t.TempDir(),
 		Confine: &shared.Confine{ReadOnly: true, BestEffort: true},

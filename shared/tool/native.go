@@ -5,13 +5,50 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"bashplugin/shared"
 )
+
+// Native has bash, bash_job, bash_input, bash_kill and bash_jobs: a command that takes too long
+// becomes a job, and waiting replaces polling.
+const Native Dialect = "native"
+
+const nativeDescription = "Run a command with bash. stdout and stderr come as one, in the order written; " +
+	"of long output the end, and the path of a file with everything. " +
+	"A command that runs longer than its timeout is not killed: it goes on as a job, whose id you get. " +
+	"Start servers and watchers with background=true. " +
+	"{bash_job} waits for a job and reads its output, {bash_kill} ends it, {bash_jobs} lists all. " +
+	"Jobs end with the session. " + freshShell
+
+const nativeJobDescription = "Show the new output and the state of a job. " +
+	"Do not poll: wait returns when the job ends, or the time is over; " +
+	"wait_for returns as soon as the output matches, for example when a server says that it listens."
+
+const nativeInputDescription = "Write to a job's stdin or type into its terminal, wait as {bash_job} does, " +
+	"and show what came."
+
+const nativeKillDescription = "End a job and every process that it started. Shows its last output. " +
+	"A job that has ended is no error."
+
+const nativeJobsDescription = "List the jobs: id, state and command."
+
+func nativeDialect() dialect {
+	return dialect{
+		name:  Native,
+		tools: newNative,
+		defaults: Options{
+			Timeout:    2 * time.Minute,
+			MaxTimeout: time.Hour,
+			Limits:     shared.Limits{MaxLines: -1, MaxBytes: 30000, Notable: 10},
+		},
+		instructions: "A command that takes long goes on as a job: " +
+			"{bash_job} waits for its end or for a line of its output, {bash_kill} ends it, " +
+			"{bash_jobs} lists the jobs.",
+	}
+}
 
 // native is the dialect of this module: a command that takes long becomes a job instead
 // of being killed, waiting replaces polling, and nothing is shown twice. The streams are
@@ -21,48 +58,36 @@ type native struct{ tasks }
 func newNative(bash shared.Bash, opts Options) *Toolset {
 	d := &native{tasks{bash: bash, opts: opts, prefix: "job_", noun: "job"}}
 	return &Toolset{tools: []tool{
-		define(opts, "bash", nativeDescription, Hints{Destructive: true, OpenWorld: true}, d.run),
-		define(opts, "bash_job", nativeJobDescription, Hints{ReadOnly: true}, d.job),
-		define(opts, "bash_input", nativeInputDescription, Hints{Destructive: true, OpenWorld: true}, d.input),
-		define(opts, "bash_kill", nativeKillDescription, Hints{Destructive: true, Idempotent: true}, d.kill),
-		define(opts, "bash_jobs", nativeJobsDescription, Hints{ReadOnly: true}, d.jobs),
+		define(opts, "bash", nativeDescription, runHints, d.run),
+		define(opts, "bash_job", nativeJobDescription, showHints, d.job),
+		define(opts, "bash_input", nativeInputDescription, runHints, d.input),
+		define(opts, "bash_kill", nativeKillDescription, endHints, d.kill),
+		define(opts, "bash_jobs", nativeJobsDescription, showHints, d.jobs),
 	}}
 }
 
 type nativeArgs struct {
-	Command    string  `json:"command" jsonschema:"The command, for bash -c"`
-	Timeout    integer `json:"timeout,omitempty" jsonschema:"Seconds until the command goes on as a job (default {timeout_s}, at most {max_s}{call_limit})"`
-	Background flag    `json:"background,omitempty" jsonschema:"Make it a job at once, for example a server"`
-	Dir        string  `json:"dir,omitempty" jsonschema:"Directory to run in"`
-	TTY        flag    `json:"tty,omitempty" jsonschema:"Run it in a terminal, for programs that ask or draw: {bash_input} types into it, and answers show its screen"`
-	Input      string  `json:"input,omitempty" jsonschema:"Text for its stdin, which stays open: {bash_input} sends more, or closes it"`
-}
-
-func (a nativeArgs) check(opts Options, _ map[string]bool) error {
-	return cmp.Or(checkCommand(a.Command), checkTime(opts, "timeout, in seconds,", a.Timeout, time.Second))
+	Command    command      `json:"command" jsonschema:"The command, for bash -c"`
+	Timeout    wholeSeconds `json:"timeout,omitempty" jsonschema:"Seconds until the command goes on as a job (default {timeout_s}, at most {max_s}{call_limit})"`
+	Background flag         `json:"background,omitempty" jsonschema:"Make it a job at once, for example a server"`
+	Dir        string       `json:"dir,omitempty" jsonschema:"Directory to run in"`
+	TTY        flag         `json:"tty,omitempty" jsonschema:"Run it in a terminal, for programs that ask or draw: {bash_input} types into it, and answers show its screen"`
+	Input      string       `json:"input,omitempty" jsonschema:"Text for its stdin, which stays open: {bash_input} sends more, or closes it"`
 }
 
 type nativeJobArgs struct {
-	ID      string  `json:"id" jsonschema:"The id of the job"`
-	Wait    integer `json:"wait,omitempty" jsonschema:"Seconds to wait at most, for the job's end or for wait_for (default 0, with wait_for 60; at most {max_s}{call_limit})"`
-	WaitFor string  `json:"wait_for,omitempty" jsonschema:"Regular expression: return as soon as new output matches"`
-	All     flag    `json:"all,omitempty" jsonschema:"Show all output from the beginning, as text, and let wait_for match it"`
-}
-
-func (a nativeJobArgs) check(opts Options, _ map[string]bool) error {
-	return cmp.Or(checkTime(opts, "wait, in seconds,", a.Wait, time.Second), checkPattern("wait_for", a.WaitFor))
+	ID      string       `json:"id" jsonschema:"The id of the job"`
+	Wait    wholeSeconds `json:"wait,omitempty" jsonschema:"Seconds to wait at most, for the job's end or for wait_for (default 0, with wait_for 60; at most {max_s}{call_limit})"`
+	WaitFor pattern      `json:"wait_for,omitempty" jsonschema:"Regular expression: return as soon as new output matches"`
+	All     flag         `json:"all,omitempty" jsonschema:"Show all output from the beginning, as text, and let wait_for match it"`
 }
 
 type nativeInputArgs struct {
-	ID      string  `json:"id" jsonschema:"The id of the job, which was started with tty or input"`
-	Input   string  `json:"input,omitempty" jsonschema:"What to write; \\n ends a line, in a terminal \\u0003 is Ctrl-C"`
-	Close   flag    `json:"close_input,omitempty" jsonschema:"Then end its input (in a terminal: Ctrl-D)"`
-	Wait    integer `json:"wait,omitempty" jsonschema:"As for {bash_job}"`
-	WaitFor string  `json:"wait_for,omitempty" jsonschema:"As for {bash_job}"`
-}
-
-func (a nativeInputArgs) check(opts Options, given map[string]bool) error {
-	return nativeJobArgs{Wait: a.Wait, WaitFor: a.WaitFor}.check(opts, given)
+	ID      string       `json:"id" jsonschema:"The id of the job, which was started with tty or input"`
+	Input   string       `json:"input,omitempty" jsonschema:"What to write; \\n ends a line, in a terminal \\u0003 is Ctrl-C"`
+	Close   flag         `json:"close_input,omitempty" jsonschema:"Then end its input (in a terminal: Ctrl-D)"`
+	Wait    wholeSeconds `json:"wait,omitempty" jsonschema:"As for {bash_job}"`
+	WaitFor pattern      `json:"wait_for,omitempty" jsonschema:"As for {bash_job}"`
 }
 
 type nativeKillArgs struct {
@@ -71,18 +96,19 @@ type nativeKillArgs struct {
 
 func (d *native) run(ctx context.Context, args nativeArgs, live io.Writer) Answer {
 	req := d.opts.request(args.Command, live)
-	req.Timeout, req.Merge = times(args.Timeout, time.Second, d.opts.Timeout), true
-	if req.Dir = args.Dir; !filepath.IsAbs(args.Dir) {
-		req.Dir = filepath.Join(d.opts.Dir, args.Dir)
-	}
-	switch req.Input = args.Input; {
+	req.Dir = d.opts.dir(args.Dir)
+	req.Timeout = args.Timeout.or(d.opts.Timeout)
+	req.Merge = true
+	req.Input = args.Input
+	switch {
 	case bool(args.TTY):
 		req.Stdin = shared.StdinTTY
 	case args.Input != "":
 		req.Stdin = shared.StdinPipe
 	}
 	if args.Background {
-		req.Mode, req.Timeout = shared.ModeBackground, 0
+		req.Mode = shared.ModeBackground
+		req.Timeout = 0
 	}
 	r, err := d.bash.Execute(ctx, req)
 	if err != nil {
@@ -100,19 +126,29 @@ func (d *native) run(ctx context.Context, args nativeArgs, live io.Writer) Answe
 }
 
 func (d *native) job(ctx context.Context, args nativeJobArgs, _ io.Writer) Answer {
-	return d.look(ctx, args.ID, shared.CheckRequest{All: bool(args.All), Wait: times(args.Wait, time.Second, 0), WaitFor: args.WaitFor})
+	return d.look(ctx, args.ID, shared.CheckRequest{
+		All:     bool(args.All),
+		Wait:    args.Wait.or(0),
+		WaitFor: string(args.WaitFor),
+	})
 }
 
 func (d *native) input(ctx context.Context, args nativeInputArgs, _ io.Writer) Answer {
-	return d.look(ctx, args.ID, shared.CheckRequest{Input: args.Input, CloseInput: bool(args.Close), Wait: times(args.Wait, time.Second, 0), WaitFor: args.WaitFor})
+	return d.look(ctx, args.ID, shared.CheckRequest{
+		Input:      args.Input,
+		CloseInput: bool(args.Close),
+		Wait:       args.Wait.or(0),
+		WaitFor:    string(args.WaitFor),
+	})
 }
 
 func (d *native) look(ctx context.Context, id string, req shared.CheckRequest) Answer {
-	r, said, err := d.await(ctx, id, req)
+	r, notes, err := d.await(ctx, id, req)
 	if err != nil {
 		return d.failed(id, err)
 	}
-	said = "job " + id + " " + outcomeOf(r) + said
+	outcome := "job " + id + " " + outcomeOf(r)
+	said := strings.Join(append([]string{outcome}, notes...), "; ")
 	if req.All {
 		return Answer{Text: nativeText(r, said), Result: r, ID: id}
 	}
@@ -124,7 +160,7 @@ func (d *native) kill(ctx context.Context, args nativeKillArgs, _ io.Writer) Ans
 	if err != nil {
 		return d.failed(args.ID, err)
 	}
-	return Answer{Text: nativeText(r, strings.TrimSuffix(said, ".")), IsError: !over(r), Result: r, ID: args.ID}
+	return Answer{Text: nativeText(r, said), IsError: !over(r), Result: r, ID: args.ID}
 }
 
 // jobs lists the jobs that have an id here.
@@ -135,10 +171,13 @@ func (d *native) jobs(ctx context.Context, _ struct{}, _ io.Writer) Answer {
 	}
 	var lines []string
 	for _, t := range d.known() {
-		if i := slices.IndexFunc(all.Jobs, t.is); i >= 0 {
-			r := all.Jobs[i]
-			lines = append(lines, fmt.Sprintf("%s %s: %s", t.id, outcomeOf(&r), shorten(oneLine(r.Command), maxQuoted)))
+		i := slices.IndexFunc(all.Jobs, t.is)
+		if i < 0 {
+			continue
 		}
+		r := &all.Jobs[i]
+		command := shorten(oneLine(r.Command), maxQuoted)
+		lines = append(lines, fmt.Sprintf("%s %s: %s", t.id, outcomeOf(r), command))
 	}
 	return Answer{Text: cmp.Or(strings.Join(lines, "\n"), "[no jobs]"), Result: all}
 }
@@ -153,15 +192,19 @@ func (d *native) text(ctx context.Context, r *shared.Result, said string) string
 	if hidden := d.hidden(ctx, r); hidden > 0 {
 		log = "output: " + count(hidden, "line") + " not on the screen. " + log
 	}
-	return endLine(r.Screen) + bracket(said+"; above is its screen", "") + "\n" + bracket(log, "")
+	return endLine(r.Screen) + bracket(said+"; above is its screen") + "\n" + bracket(log)
 }
 
 // hidden says how many lines of output are not on the screen. It is 0 unless the screen shows
 // just the last lines: a program may draw anything there.
 func (d *native) hidden(ctx context.Context, r *shared.Result) int {
 	rows := withoutBlanks(r.Screen)
-	req := shared.CheckRequest{PID: r.PID, All: true, Peek: true, Limits: shared.Limits{MaxLines: len(rows) + shared.MaxRows}}
-	now, err := d.bash.Check(context.WithoutCancel(ctx), req)
+	now, err := d.bash.Check(context.WithoutCancel(ctx), shared.CheckRequest{
+		PID:    r.PID,
+		All:    true,
+		Peek:   true,
+		Limits: shared.Limits{MaxLines: len(rows) + shared.MaxRows},
+	})
 	if err != nil {
 		return 0
 	}
@@ -194,7 +237,7 @@ func nativeText(r *shared.Result, said string) string {
 	default:
 		said += "; no new output"
 	}
-	return output + bracket(said, "") + omission("output", r.Stdout)
+	return output + bracket(said) + omission("output", r.Stdout)
 }
 
 // outcomeOf says what became of a command, or since when it runs.

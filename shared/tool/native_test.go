@@ -92,7 +92,7 @@ func TestNativeRun(t *testing.T) {
 	}
 	answer := a.run(args{"command": "ls", "dir": "/nowhere"})
 	assert.True(t, answer.IsError)
-	assert.Equal(t, `INVALID_REQUEST: "/nowhere" cannot be used: it does not exist`, answer.Text)
+	assert.Equal(t, `INVALID_REQUEST: Dir "/nowhere" cannot be used: it does not exist`, answer.Text)
 }
 
 func TestNativeACommandThatTakesLongBecomesAJob(t *testing.T) {

@@ -21,14 +21,22 @@ type Options struct {
 	// The description of the mode dialect names it to the model.
 	Dir string
 
-	Env                 []string          // KEY=VALUE, for every command beside the session's
-	Names, Descriptions map[string]string // of tools, instead of the dialect's; the keys are the dialect's names
+	// Env has variables (KEY=VALUE) for every command, beside the session's.
+	Env []string
 
-	// Timeout is the timeout of a command whose call has none, and MaxTimeout the
-	// longest that a call may have; 0: the dialect's.
-	Timeout, MaxTimeout time.Duration
+	// Names and Descriptions replace those of the dialect's tools. The keys are the
+	// dialect's names.
+	Names        map[string]string
+	Descriptions map[string]string
 
-	Limits shared.Limits // of the output in an answer; the zero value: the dialect's
+	// Timeout is the timeout of a command whose call has none; 0: the dialect's.
+	Timeout time.Duration
+
+	// MaxTimeout is the longest timeout that a call may have; 0: the dialect's.
+	MaxTimeout time.Duration
+
+	// Limits are those of the output in an answer; the zero value: the dialect's.
+	Limits shared.Limits
 
 	// MaxWait is how long a call may take; 0: as long as its command's timeout. A
 	// command that runs longer goes on as a job, in every dialect, and the answer
@@ -36,56 +44,86 @@ type Options struct {
 	MaxWait time.Duration
 }
 
-// ErrLetRun is shared.ErrLetRun. A host whose client gives up waiting ends the context
-// of the call with it, so that the command goes on as a job.
+// ErrLetRun is shared.ErrLetRun. A host whose client gives up waiting cancels the context
+// of the call with this cause; then the command goes on as a job.
 var ErrLetRun = shared.ErrLetRun
 
-// errMaxWait is why a call ends at Options.MaxWait: then its answer is delivered.
+// errMaxWait is the cause of a call's end at Options.MaxWait. Its answer is delivered.
 var errMaxWait = fmt.Errorf("the longest wait is over: %w", shared.ErrDetach)
 
 // letRun reports whether a call has ended and its command goes on.
 func letRun(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrLetRun) }
 
-// goesOn is what an answer says then about a command with a timeout.
+// goesOn says that the command of a call that has ended goes on until its timeout.
 func goesOn(timeout time.Duration) string {
 	return "This call waits no longer; the command goes on until its timeout of " + seconds(timeout) + "."
 }
 
-// withDefaults replaces zero values by those of a dialect, and validates the others.
-func (o Options) withDefaults(dialect Dialect) (Options, error) {
-	byDefault := map[Dialect]Options{
-		Native:   {Timeout: 2 * time.Minute, MaxTimeout: time.Hour, Limits: shared.Limits{MaxLines: -1, MaxBytes: 30000}},
-		Claude:   {Timeout: 2 * time.Minute, MaxTimeout: 10 * time.Minute, Limits: shared.Limits{MaxLines: -1, MaxBytes: 30000}},
-		Codex:    {Timeout: 10 * time.Second, MaxTimeout: 5 * time.Minute, Limits: shared.Limits{MaxLines: -1, MaxBytes: 40000, Ends: 20000}},
-		CheckPID: {Timeout: shared.DefaultTimeout},
-		Mode:     {Timeout: 30 * time.Second, Limits: shared.Limits{MaxLines: -1, MaxBytes: 128 << 10, Ends: 4 << 10}},
-		TaskID:   {Timeout: 10 * time.Minute, MaxTimeout: 10 * time.Minute},
-		BashID:   {Timeout: 30 * time.Second},
-	}[dialect]
-	o.MaxTimeout = cmp.Or(o.MaxTimeout, byDefault.MaxTimeout, 24*time.Hour)
-	o.Timeout = cmp.Or(o.Timeout, min(byDefault.Timeout, o.MaxTimeout))
-	if dialect != Codex {
-		byDefault.Limits.Notable = 10
-	}
-	o.Limits = cmp.Or(o.Limits, byDefault.Limits)
-	switch {
-	case byDefault.Timeout == 0:
-		return o, fmt.Errorf("unknown dialect %q: use one of %q", dialect, Dialects())
-	case o.Dir != "" && !filepath.IsAbs(o.Dir):
-		return o, fmt.Errorf("cannot use the directory %q: give an absolute path", o.Dir)
-	case min(o.MaxWait, o.Timeout) < 0 || o.Timeout > o.MaxTimeout:
-		return o, fmt.Errorf("cannot use the times: MaxWait (%v) and Timeout (%v, at most MaxTimeout, %v) must not be negative", o.MaxWait, o.Timeout, o.MaxTimeout)
-	case min(o.Limits.MaxBytes, o.Limits.Ends) < 0 || max(o.Limits.MaxBytes, o.Limits.Ends) > shared.MaxMaxBytes || o.Limits.Notable < 0 || o.Limits.Notable > shared.MaxNotable:
-		return o, fmt.Errorf("cannot use the limits %+v: MaxBytes and Ends must be from 0 to %d, Notable to %d", o.Limits, shared.MaxMaxBytes, shared.MaxNotable)
-	case slices.ContainsFunc(o.Env, func(entry string) bool { return strings.Index(entry, "=") < 1 || strings.IndexByte(entry, 0) >= 0 }):
-		return o, errors.New("cannot use Env: every entry must be KEY=VALUE, without a NUL byte")
-	}
-	return o, nil
+// withDefaults replaces zero values by those of a dialect.
+func (o Options) withDefaults(defaults Options) Options {
+	o.MaxTimeout = cmp.Or(o.MaxTimeout, defaults.MaxTimeout, 24*time.Hour)
+	o.Timeout = cmp.Or(o.Timeout, min(defaults.Timeout, o.MaxTimeout))
+	o.Limits = cmp.Or(o.Limits, defaults.Limits)
+	return o
 }
 
-// request returns what is the same in every dialect. live may be nil.
-func (o Options) request(command string, live io.Writer) shared.ExecuteRequest {
-	return shared.ExecuteRequest{Command: command, Dir: o.Dir, Env: o.Env, Limits: o.Limits, Stdout: live, Stderr: live}
+// validate checks options that have no zero values.
+func (o Options) validate() error {
+	if o.Dir != "" && !filepath.IsAbs(o.Dir) {
+		return fmt.Errorf("cannot use the directory %q: give an absolute path", o.Dir)
+	}
+	if o.MaxWait < 0 || o.Timeout < 0 || o.Timeout > o.MaxTimeout {
+		return fmt.Errorf("cannot use the times: MaxWait (%v) and Timeout (%v, at most MaxTimeout, %v) "+
+			"must not be negative", o.MaxWait, o.Timeout, o.MaxTimeout)
+	}
+	sizes := []int{o.Limits.MaxBytes, o.Limits.Ends}
+	isNotable := o.Limits.Notable >= 0 && o.Limits.Notable <= shared.MaxNotable
+	if slices.Min(sizes) < 0 || slices.Max(sizes) > shared.MaxMaxBytes || !isNotable {
+		return fmt.Errorf("cannot use the limits %+v: MaxBytes and Ends must be from 0 to %d, Notable to %d",
+			o.Limits, shared.MaxMaxBytes, shared.MaxNotable)
+	}
+	if !isEnvironment(o.Env) {
+		return errors.New("cannot use Env: every entry must be KEY=VALUE, without a NUL byte")
+	}
+	return nil
+}
+
+func isEnvironment(entries []string) bool {
+	for _, entry := range entries {
+		key, _, found := strings.Cut(entry, "=")
+		if !found || key == "" || strings.Contains(entry, "\x00") {
+			return false
+		}
+	}
+	return true
+}
+
+// dir returns the directory of a command for which a call names one, or "".
+func (o Options) dir(given string) string {
+	if filepath.IsAbs(given) {
+		return given
+	}
+	return filepath.Join(o.Dir, given)
+}
+
+// request returns the parts of a request that are the same in every dialect. live may be nil.
+func (o Options) request(text command, live io.Writer) shared.ExecuteRequest {
+	return shared.ExecuteRequest{
+		Command: string(text),
+		Dir:     o.Dir,
+		Env:     o.Env,
+		Limits:  o.Limits,
+		Stdout:  live,
+		Stderr:  live,
+	}
+}
+
+// callLimit says how long a call may wait, "" if there is no limit.
+func (o Options) callLimit() string {
+	if o.MaxWait == 0 {
+		return ""
+	}
+	return "a call waits at most " + seconds(o.MaxWait)
 }
 
 var placeholder = regexp.MustCompile(`\{\w+\}`)
@@ -93,14 +131,16 @@ var placeholder = regexp.MustCompile(`\{\w+\}`)
 // fill completes a text for the model: it replaces the dialect's name of a tool, in
 // braces, by the host's, and {timeout_ms}, {timeout_s}, {max_ms}, {max_s} and {call_limit}.
 func (o Options) fill(text string) string {
-	limit := ""
-	if o.MaxWait > 0 {
-		limit = "; a call waits at most " + seconds(o.MaxWait)
+	limit := o.callLimit()
+	if limit != "" {
+		limit = "; " + limit
 	}
 	text = strings.ReplaceAll(text, "{call_limit}", limit)
 	values := map[string]string{
-		"timeout_ms": fmt.Sprint(o.Timeout.Milliseconds()), "timeout_s": fmt.Sprint(o.Timeout.Seconds()),
-		"max_ms": fmt.Sprint(o.MaxTimeout.Milliseconds()), "max_s": fmt.Sprint(o.MaxTimeout.Seconds()),
+		"timeout_ms": fmt.Sprint(o.Timeout.Milliseconds()),
+		"timeout_s":  fmt.Sprint(o.Timeout.Seconds()),
+		"max_ms":     fmt.Sprint(o.MaxTimeout.Milliseconds()),
+		"max_s":      fmt.Sprint(o.MaxTimeout.Seconds()),
 	}
 	return placeholder.ReplaceAllStringFunc(text, func(braced string) string {
 		name := braced[1 : len(braced)-1]

@@ -13,6 +13,48 @@ import (
 	"bashplugin/shared"
 )
 
+// TaskID has bash, bash_output and kill_bash by task_id; development commands move to the
+// background by themselves.
+const TaskID Dialect = "task-id"
+
+const taskIDDescription = "Run shell commands in the terminal, with support for long-running background tasks.\n" +
+	"\n" +
+	"Background Execution:\n" +
+	"- Commands matching development patterns (npm/pnpm/yarn, dev servers, build watchers) " +
+	"automatically move to background after 2 seconds if producing output\n" +
+	"- Set run_in_background=true to force background execution\n" +
+	"- Background tasks return a task_id for use with {bash_output} and {kill_bash} tools\n" +
+	"- Initial output shown when moved to background\n" +
+	"\n" +
+	"Notes:\n" +
+	"- Optional timeout in milliseconds (default {timeout_ms}), cut to {max_ms}; the command is killed then. " +
+	"In the background there is none, unless one is given\n" +
+	"- Quote file paths with spaces; separate multiple commands with ';' or '&&', not newlines; " +
+	"don't add a `<command>` wrapper\n" +
+	"- Each command starts in the same directory: use absolute paths, not `cd`: " +
+	`"pytest /foo/bar/tests", not "cd /foo/bar && pytest tests"`
+
+const taskIDOutputDescription = "Retrieve output from a background bash task, by its task_id. " +
+	"Returns the accumulated stdout and stderr, and the current status (running/completed/killed/failed). " +
+	"Use this to monitor long-running background tasks."
+
+const taskIDKillDescription = "Terminate a running background bash task, by its task_id. " +
+	"Sends SIGTERM first, then SIGKILL if needed. Returns success or failure status."
+
+func taskIDDialect() dialect {
+	return dialect{
+		name:  TaskID,
+		tools: newTaskID,
+		defaults: Options{
+			Timeout:    10 * time.Minute,
+			MaxTimeout: 10 * time.Minute,
+			Limits:     shared.Limits{Notable: 10},
+		},
+		instructions: "A command that goes on in the background is a task: " +
+			"{bash_output} shows its output, {kill_bash} ends it.",
+	}
+}
+
 // taskID is the task_id dialect: three tools. A command that fails is not an error,
 // and bash_output shows all output of a task each time. The dialect bans no
 // commands: the host decides what may be run.
@@ -21,20 +63,21 @@ type taskID struct{ tasks }
 func newTaskID(bash shared.Bash, opts Options) *Toolset {
 	d := &taskID{tasks{bash: bash, opts: opts, prefix: "task_", noun: "task"}}
 	return &Toolset{tools: []tool{
-		define(opts, "bash", taskIDDescription, Hints{Destructive: true, OpenWorld: true}, d.run),
-		define(opts, "bash_output", taskIDOutputDescription, Hints{ReadOnly: true}, d.output),
-		define(opts, "kill_bash", taskIDKillDescription, Hints{Destructive: true, Idempotent: true}, d.kill),
+		define(opts, "bash", taskIDDescription, runHints, d.run),
+		define(opts, "bash_output", taskIDOutputDescription, showHints, d.output),
+		define(opts, "kill_bash", taskIDKillDescription, endHints, d.kill),
 	}}
 }
 
 type taskIDArgs struct {
-	Command    string  `json:"command" jsonschema:"The command to execute"`
+	Command    command `json:"command" jsonschema:"The command to execute"`
 	Timeout    integer `json:"timeout,omitempty" jsonschema:"Optional timeout in milliseconds (max {max_ms})"`
 	Background flag    `json:"run_in_background,omitempty" jsonschema:"Set to true to run this command in the background. Use {bash_output} to read output later."`
 }
 
-func (a taskIDArgs) check(Options, map[string]bool) error {
-	return cmp.Or(checkCommand(a.Command), checkRange("timeout", a.Timeout, 0, 1<<53)) // more than the maximum is cut to it
+// check takes timeouts of any length: those beyond the longest are cut to it.
+func (a taskIDArgs) check(map[string]bool) error {
+	return a.Timeout.checkRange("timeout", 0, maxInteger)
 }
 
 type taskIDJobArgs struct {
@@ -43,10 +86,13 @@ type taskIDJobArgs struct {
 
 func (d *taskID) run(ctx context.Context, args taskIDArgs, live io.Writer) Answer {
 	req := d.opts.request(args.Command, live)
-	given := times(min(args.Timeout, integer(d.opts.MaxTimeout/time.Millisecond)), time.Millisecond, 0)
-	req.Mode, req.Timeout = shared.ModeAuto, cmp.Or(given, d.opts.Timeout)
+	longest := integer(d.opts.MaxTimeout.Milliseconds())
+	given := time.Duration(min(args.Timeout, longest)) * time.Millisecond
+	req.Mode = shared.ModeAuto
+	req.Timeout = cmp.Or(given, d.opts.Timeout)
 	if args.Background {
-		req.Mode, req.Timeout = shared.ModeBackground, given
+		req.Mode = shared.ModeBackground
+		req.Timeout = given
 		req.Merge = true // bash_output shows one stream
 	}
 	r, err := d.bash.Execute(ctx, req)
@@ -113,7 +159,8 @@ func cancelled(r *shared.Result) string {
 		text = "Command execution was cancelled: " + r.Exceeded + "."
 	}
 	if streams(r) != "" {
-		return text + " Below is the output (on stdout and stderr) before it was cancelled:\n" + strings.TrimSuffix(outputs(r), "\n")
+		return text + " Below is the output (on stdout and stderr) before it was cancelled:\n" +
+			withoutNewline(outputs(r))
 	}
 	return text + " There was no output before it was cancelled."
 }
@@ -123,8 +170,8 @@ func (d *taskID) report(id string, r *shared.Result) string {
 	text := strings.Join([]string{
 		"Command: " + shorten(r.Command, maxCommand),
 		"Directory: " + cmp.Or(r.Dir, "(root)"),
-		"Stdout: " + cmp.Or(strings.TrimSuffix(shown(r, r.Stdout), "\n"), "(empty)"),
-		"Stderr: " + cmp.Or(strings.TrimSuffix(shown(r, r.Stderr), "\n"), "(empty)"),
+		"Stdout: " + cmp.Or(withoutNewline(shown(r, r.Stdout)), "(empty)"),
+		"Stderr: " + cmp.Or(withoutNewline(shown(r, r.Stderr)), "(empty)"),
 		"Error: (none)",
 		"Exit Code: " + strconv.Itoa(r.ExitCode),
 		"Signal: " + cmp.Or(r.Signal, "(none)"),
@@ -132,7 +179,8 @@ func (d *taskID) report(id string, r *shared.Result) string {
 		"Process Group PGID: " + strconv.Itoa(r.PID),
 	}, "\n")
 	if id != "" {
-		text += "\nTask ID: " + id + d.opts.fill(" (of the background PIDs; use {bash_output} to read their output, {kill_bash} to terminate them)")
+		text += "\nTask ID: " + id + d.opts.fill(" (of the background PIDs; "+
+			"use {bash_output} to read their output, {kill_bash} to terminate them)")
 	}
 	return text + omissions(r)
 }
@@ -145,7 +193,7 @@ func (d *taskID) output(ctx context.Context, args taskIDJobArgs, _ io.Writer) An
 	}
 	text := strings.Join([]string{
 		"Command: " + shorten(r.Command, maxCommand),
-		strings.TrimSuffix("Status: "+string(r.Status)+"\n"+unasked(r), "\n"),
+		join("\n", "Status: "+string(r.Status), unasked(r)),
 		"PID: " + strconv.Itoa(r.PID),
 		"Created: " + r.Started.UTC().Format("2006-01-02T15:04:05.000Z"),
 		"",
@@ -158,7 +206,7 @@ func (d *taskID) output(ctx context.Context, args taskIDJobArgs, _ io.Writer) An
 	if len(r.Leftover) > 0 {
 		text += "\nBackground PIDs: " + pids(r, 50, ", ")
 	}
-	return Answer{Text: strings.TrimSuffix(text, "\n"), Result: r, ID: id}
+	return Answer{Text: withoutNewline(text), Result: r, ID: id}
 }
 
 func (d *taskID) kill(ctx context.Context, args taskIDJobArgs, _ io.Writer) Answer {
@@ -180,15 +228,24 @@ func (d *taskID) kill(ctx context.Context, args taskIDJobArgs, _ io.Writer) Answ
 		return Answer{Text: text, IsError: true, Result: r, ID: id}
 	}
 	t.final.Store(r)
-	text := fmt.Sprintf("Successfully terminated task %s (%s). %s", id, shorten(r.Command, maxCommand), endedToo(r))
-	return Answer{Text: strings.TrimSuffix(text, ". "), Result: r, ID: id}
+	text := fmt.Sprintf("Successfully terminated task %s (%s)", id, shorten(r.Command, maxCommand))
+	if ended := endedToo(r); ended != "" {
+		text += ". " + ended + "."
+	}
+	return Answer{Text: text, Result: r, ID: id}
 }
 
 func (d *taskID) failed(id string, err error) Answer {
-	answer := d.tasks.failed(id, err)
-	if errors.Is(err, shared.ErrNotFound) {
-		why := strings.TrimPrefix(strings.TrimPrefix(answer.Text, string(shared.CodeNotFound)+": "), "there is no task "+quote(id)+". ")
-		answer.Text = "Task " + shorten(oneLine(id), maxQuoted) + " not found. " + why
+	if !errors.Is(err, shared.ErrNotFound) {
+		return d.tasks.failed(id, err)
 	}
-	return answer
+	why := d.newest()
+	switch {
+	case !isForgotten(err): // it was lost by a crash
+		why = err.Error()
+	case d.find(id) != nil:
+		why = d.notKept(id)
+	}
+	text := "Task " + shorten(oneLine(id), maxQuoted) + " not found. " + why
+	return Answer{Text: text, IsError: true, Err: err}
 }

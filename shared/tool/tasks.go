@@ -22,10 +22,15 @@ const maxTasks = 512
 
 // task is a job that a model knows by an id.
 type task struct {
-	id      string
-	pid     int
-	started time.Time                     // tells the job from a later one with the same pid
-	final   atomic.Pointer[shared.Result] // the last account of a task that this toolset killed: the Bash has forgotten it
+	id  string
+	pid int
+
+	// started tells the job from a later one with the same pid.
+	started time.Time
+
+	// final is the last account of a task that this toolset has killed, as the Bash has
+	// forgotten it. It is nil for other tasks.
+	final atomic.Pointer[shared.Result]
 }
 
 // is reports whether r is an account of the task.
@@ -52,9 +57,8 @@ func (s *tasks) addJob(r *shared.Result, mode shared.Mode) string {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.list) == maxTasks { // the oldest that was killed goes, or else the oldest
-		i := slices.IndexFunc(s.list, func(t *task) bool { return t.final.Load() != nil })
-		s.list = slices.Delete(s.list, max(0, i), max(0, i)+1)
+	if len(s.list) == maxTasks {
+		s.dropLocked()
 	}
 	s.made++
 	// The letters keep an id of an earlier session, which a model may remember, from working.
@@ -63,34 +67,51 @@ func (s *tasks) addJob(r *shared.Result, mode shared.Mode) string {
 	return id
 }
 
+// dropLocked drops the oldest task that was killed or, if there is none, the oldest task.
+func (s *tasks) dropLocked() {
+	wasKilled := func(t *task) bool { return t.final.Load() != nil }
+	i := max(0, slices.IndexFunc(s.list, wasKilled))
+	s.list = slices.Delete(s.list, i, i+1)
+}
+
 // peek returns a task and an account of it, which is always the final one if this
 // toolset killed the task. Its output does not count as shown. The error is
 // shared.ErrNotFound for an id that is not this toolset's, or that the Bash has forgotten.
 func (s *tasks) peek(ctx context.Context, id string, req shared.CheckRequest) (*task, *shared.Result, error) {
 	t := cmp.Or(s.find(id), s.ofProcess(ctx, id))
 	if t == nil {
-		return nil, nil, &shared.Error{Code: shared.CodeNotFound, Message: "there is no background process with the id " + quote(id)}
+		return nil, nil, notFound("there is no background process with the id " + quote(id))
 	}
 	if final := t.final.Load(); final != nil {
 		return t, final, nil
 	}
-	req.PID, req.Limits, req.Peek = t.pid, cmp.Or(req.Limits, s.opts.Limits), true
+	req.PID = t.pid
+	req.Limits = cmp.Or(req.Limits, s.opts.Limits)
+	req.Peek = true
 	r, err := s.bash.Check(ctx, req)
 	if err == nil && !t.is(*r) {
-		err = &shared.Error{Code: shared.CodeNotFound, Message: "its pid belongs to a later command"}
+		err = notFound("its pid belongs to a later command")
 	}
 	return t, r, err
 }
 
-// check is peek, and then the output counts as shown, if somebody reads the answer: a
-// client whose call has ended, but not by MaxWait, has given up waiting for it.
+func notFound(message string) error {
+	return &shared.Error{Code: shared.CodeNotFound, Message: message}
+}
+
+// check is peek, but the output counts as shown, unless nobody reads the answer: a client
+// whose call has ended, except by MaxWait, has given up waiting for it.
 func (s *tasks) check(ctx context.Context, id string, req shared.CheckRequest) (*task, *shared.Result, error) {
 	t, peeked, err := s.peek(ctx, id, req)
 	isRead := ctx.Err() == nil || errors.Is(context.Cause(ctx), shared.ErrDetach)
 	if err != nil || t.final.Load() != nil || !isRead {
 		return t, peeked, err
 	}
-	again := shared.CheckRequest{PID: t.pid, All: req.All, Limits: cmp.Or(req.Limits, s.opts.Limits)}
+	again := shared.CheckRequest{
+		PID:    t.pid,
+		All:    req.All,
+		Limits: cmp.Or(req.Limits, s.opts.Limits),
+	}
 	r, err := s.bash.Check(context.WithoutCancel(ctx), again)
 	if err == nil && t.is(*r) {
 		r.Matched = peeked.Matched
@@ -99,29 +120,36 @@ func (s *tasks) check(ctx context.Context, id string, req shared.CheckRequest) (
 	return t, peeked, nil // the job has gone: this is its last account
 }
 
-// await is check after waiting for the end of a task, or for a match in its output. It also
-// says so if there was none.
-func (s *tasks) await(ctx context.Context, id string, req shared.CheckRequest) (r *shared.Result, said string, err error) {
+// await is check after waiting for the end of a task, or for a match in its output. The notes
+// say what the model may not expect: that there was no match, or that the call ended too soon.
+func (s *tasks) await(ctx context.Context, id string, req shared.CheckRequest) (*shared.Result, []string, error) {
 	if req.WaitFor != "" {
 		req.Wait = cmp.Or(req.Wait, time.Minute)
 	}
 	t, r, err := s.check(ctx, id, req)
-	if err == nil && req.WaitFor != "" && !r.Matched && t.final.Load() == nil {
-		said = "; the output has not matched wait_for"
+	if err != nil {
+		return nil, nil, err
 	}
-	if most := s.opts.MaxWait; err == nil && most > 0 && req.Wait > most && !r.Matched && !over(r) {
-		said += s.opts.fill("{call_limit}")
+	var notes []string
+	if req.WaitFor != "" && !r.Matched && t.final.Load() == nil {
+		notes = append(notes, "the output has not matched wait_for")
 	}
-	return r, said, err
+	most := s.opts.MaxWait
+	if most > 0 && req.Wait > most && !r.Matched && !over(r) {
+		notes = append(notes, s.opts.callLimit())
+	}
+	return r, notes, nil
 }
 
-// kill ends a task. It returns the last account, with the output that no answer has shown,
-// and says what was done with it; what is the task's name in that sentence.
+// kill ends a task. It returns the last account, with the output that no answer has shown, and
+// says what was done with the task, without a full stop at the end. what is the task's name in
+// that sentence.
 func (s *tasks) kill(ctx context.Context, what, id string) (r *shared.Result, said string, err error) {
+	hadEnded := what + " had already ended"
 	t, unread, err := s.peek(ctx, id, shared.CheckRequest{})
 	if err == nil && over(unread) {
-		_, unread, err = s.check(ctx, id, shared.CheckRequest{})
-		return unread, what + " had already ended.", err
+		_, r, err = s.check(ctx, id, shared.CheckRequest{})
+		return r, hadEnded, err
 	}
 	if err != nil {
 		return nil, "", err
@@ -129,39 +157,57 @@ func (s *tasks) kill(ctx context.Context, what, id string) (r *shared.Result, sa
 	final, err := s.bash.Kill(ctx, shared.KillRequest{PID: t.pid, Limits: s.opts.Limits})
 	if isForgotten(err) { // somebody else has killed it meanwhile
 		last := *unread
-		last.Status, last.Cause, last.Leftover = shared.StatusKilled, shared.CauseKill, nil
-		return &last, what + " had already ended.", nil
+		last.Status = shared.StatusKilled
+		last.Cause = shared.CauseKill
+		last.Leftover = nil
+		return &last, hadEnded, nil
 	}
 	if err != nil {
 		return nil, "", err
 	}
 	last := *final
-	last.Stdout, last.Stderr = since(unread.Stdout, final.Stdout), since(unread.Stderr, final.Stderr)
+	last.Stdout = since(unread.Stdout, final.Stdout)
+	last.Stderr = since(unread.Stderr, final.Stderr)
 	if !over(final) {
-		return &last, what + " was sent SIGKILL, but " + unstoppable + ".", nil
+		return &last, what + " was sent SIGKILL, but " + unstoppable, nil
 	}
 	kept := *final
-	for _, o := range []*shared.Output{&kept.Stdout, &kept.Stderr} { // its size and its log
-		*o = shared.Output{Truncated: o.TotalBytes > 0, TotalLines: o.TotalLines, TotalBytes: o.TotalBytes, Path: o.Path, PathError: o.PathError}
-	}
+	kept.Stdout = withoutContent(final.Stdout)
+	kept.Stderr = withoutContent(final.Stderr)
 	t.final.Store(&kept)
-	return &last, strings.TrimSpace(what + " terminated. " + endedToo(final)), nil
+	return &last, join(". ", what+" terminated", endedToo(final)), nil
+}
+
+// withoutContent is what is kept of a stream that was shown: its size and its log.
+func withoutContent(o shared.Output) shared.Output {
+	return shared.Output{
+		Truncated:  o.TotalBytes > 0,
+		TotalLines: o.TotalLines,
+		TotalBytes: o.TotalBytes,
+		Path:       o.Path,
+		PathError:  o.PathError,
+	}
 }
 
 // failed says in words for the model why there is no account of a task.
 func (s *tasks) failed(id string, err error) Answer {
-	var known *shared.Error
-	switch {
-	case !errors.As(err, &known):
+	known, ok := errors.AsType[*shared.Error](err)
+	if !ok {
 		return failed("no result", err)
-	case known.Code != shared.CodeNotFound || errors.Is(err, shared.ErrCrashed):
+	}
+	if !isForgotten(err) {
 		return failed(string(known.Code), err)
 	}
-	text := fmt.Sprintf("%s: there is no %s %s. %s", known.Code, s.noun, quote(id), s.newest())
+	text := fmt.Sprintf("there is no %s %s. %s", s.noun, quote(id), s.newest())
 	if s.find(id) != nil {
-		text = fmt.Sprintf("%s: the %s %s has ended and its output is not kept any more.", known.Code, s.noun, id)
+		text = s.notKept(id)
 	}
-	return Answer{Text: text, IsError: true, Err: err}
+	return Answer{Text: string(known.Code) + ": " + text, IsError: true, Err: err}
+}
+
+// notKept says what became of a task that has an id, but that the Bash has forgotten.
+func (s *tasks) notKept(id string) string {
+	return fmt.Sprintf("the %s %s has ended and its output is not kept any more.", s.noun, id)
 }
 
 // isForgotten reports whether err says that the Bash knows no such job, and has not lost
@@ -170,10 +216,10 @@ func isForgotten(err error) bool {
 	return errors.Is(err, shared.ErrNotFound) && !errors.Is(err, shared.ErrCrashed)
 }
 
-// since cuts the final output of a stream to the part that no answer has shown.
+// since cuts the final output of a stream down to the part that no answer has shown.
 // unread is the stream's Output from the last Check before the Kill. The part begins with a
-// whole line: a line shown unfinished is shown again, as the process may have rewritten it.
-// Its Head is that of unread: the beginning of the stream may have been shown.
+// whole line: a line that was shown unfinished is shown again, as the process may have
+// rewritten it. The Head is that of unread: the beginning of the stream may have been shown.
 func since(unread, final shared.Output) shared.Output {
 	end := len(final.Content)
 	at := int(unread.TotalBytes-final.TotalBytes) - len(unread.Content) + end
@@ -183,8 +229,10 @@ func since(unread, final shared.Output) shared.Output {
 	at = strings.LastIndexByte(final.Content[:max(0, at)], '\n') + 1
 	if at > 0 { // else all of it is new
 		final.Content = final.Content[at:]
-		final.Truncated, final.TruncatedBy = unread.Truncated, unread.TruncatedBy
-		final.LastLinePartial, final.StartsMidLine = false, false
+		final.Truncated = unread.Truncated
+		final.TruncatedBy = unread.TruncatedBy
+		final.LastLinePartial = false
+		final.StartsMidLine = false
 		final.Notable = unread.Notable
 	}
 	final.Head = unread.Head
@@ -203,16 +251,19 @@ func (s *tasks) find(id string) *task {
 	return nil
 }
 
-// ofProcess returns the task of a process whose pid a model gives instead of the id, as it
-// stands in lists of left-over processes; nil if there is none.
-func (s *tasks) ofProcess(ctx context.Context, pid string) *task {
-	number, _ := strconv.Atoi(pid)
+// ofProcess returns the task of a process, nil if there is none. A model may give the pid of a
+// left-over process, which answers list, instead of an id.
+func (s *tasks) ofProcess(ctx context.Context, given string) *task {
+	number, _ := strconv.Atoi(given)
 	if number <= 0 {
 		return nil
 	}
 	r, err := s.bash.Check(ctx, shared.CheckRequest{PID: number, Peek: true, Limits: s.opts.Limits})
+	if err != nil {
+		return nil
+	}
 	for _, t := range s.known() {
-		if err == nil && t.is(*r) {
+		if t.is(*r) {
 			return t
 		}
 	}
@@ -233,8 +284,8 @@ func (s *tasks) newest() string {
 	for _, t := range s.known() {
 		ids = append(ids, t.id)
 	}
-	if more := len(ids) - most; more > 0 {
-		return "The newest are " + strings.Join(ids[more:], ", ") + "."
+	if len(ids) > most {
+		return "The newest are " + strings.Join(ids[len(ids)-most:], ", ") + "."
 	}
 	return "There are " + cmp.Or(strings.Join(ids, ", "), "none") + "."
 }

@@ -10,8 +10,11 @@ import (
 )
 
 const (
-	maxQuoted  = 80      // bytes of an argument or a command line that a text quotes
-	maxCommand = 2 << 10 // bytes of the command in a text about it
+	// maxQuoted is how many bytes of an argument or a command line a text quotes.
+	maxQuoted = 80
+
+	// maxCommand is how many bytes of a command the text about it has.
+	maxCommand = 2 << 10
 )
 
 // section is a heading, a text and a blank line; "" if the text is empty.
@@ -22,16 +25,25 @@ func section(heading, text string) string {
 	return heading + "\n" + endLine(text) + "\n"
 }
 
-// bracket puts brackets around a head, sections of output, and lines after them, as
-// in every text of the tool that is not the command's own.
-func bracket(head, sections string, lines ...string) string {
+// bracket puts brackets around a text, as around every text that is the tool's own and not
+// the command's.
+func bracket(text string) string { return "[" + text + "]" }
+
+// block is a text in brackets: a head, and after a blank line sections of output and lines.
+func block(head, sections string, lines ...string) string {
 	if sections != "" {
-		lines = append([]string{strings.TrimSuffix(sections, "\n")}, lines...)
+		lines = append([]string{withoutNewline(sections)}, lines...)
 	}
 	if len(lines) > 0 {
 		head += "\n\n" + strings.Join(lines, "\n")
 	}
-	return "[" + head + "]"
+	return bracket(head)
+}
+
+// join joins the texts that are not empty.
+func join(separator string, texts ...string) string {
+	isEmpty := func(text string) bool { return text == "" }
+	return strings.Join(slices.DeleteFunc(texts, isEmpty), separator)
 }
 
 // endLine adds a newline to a text that does not end in one.
@@ -52,6 +64,9 @@ func count(n int, thing string) string {
 
 // lineCount counts lines; one without a newline at the end is one, too.
 func lineCount(text string) int { return len(slices.Collect(strings.Lines(text))) }
+
+// withoutNewline removes the newline at the end of a text.
+func withoutNewline(text string) string { return strings.TrimSuffix(text, "\n") }
 
 // seconds is a duration in seconds, as in 120s and 0.2s.
 func seconds(d time.Duration) string {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -16,32 +15,14 @@ import (
 	"bashplugin/shared"
 )
 
-// Dialect names a set of tools.
-type Dialect string
-
-// The dialects.
-const (
-	Native   Dialect = "native"
-	Claude   Dialect = "claude"
-	Codex    Dialect = "codex"
-	CheckPID Dialect = "check-pid"
-	Mode     Dialect = "mode"
-	TaskID   Dialect = "task-id"
-	BashID   Dialect = "bash-id"
-)
-
-// Default is the dialect for a host whose model is tuned to none of the others.
-const Default = Native
-
-// Dialects returns every dialect.
-func Dialects() []Dialect { return []Dialect{Native, Claude, Codex, CheckPID, Mode, TaskID, BashID} }
-
 // Definition describes a tool to a model. Its JSON has the keys name,
 // description and input_schema.
 type Definition struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	InputSchema json.RawMessage `json:"input_schema"` // a JSON Schema of an object without other properties
+	Name        string `json:"name"`
+	Description string `json:"description"`
+
+	// InputSchema is a JSON Schema of an object without other properties.
+	InputSchema json.RawMessage `json:"input_schema"`
 
 	Hints Hints `json:"-"`
 }
@@ -49,11 +30,25 @@ type Definition struct {
 // Hints say what a tool may do, for hosts that ask their user first and for
 // protocols that carry such annotations.
 type Hints struct {
-	ReadOnly    bool // changes nothing
-	Destructive bool // may change or remove existing files, data or processes
-	Idempotent  bool // calling again with the same arguments changes nothing more
-	OpenWorld   bool // may reach beyond this machine
+	// ReadOnly tools change nothing.
+	ReadOnly bool
+
+	// Destructive tools may change or remove existing files, data or processes.
+	Destructive bool
+
+	// Idempotent tools change nothing more if they are called again with the same arguments.
+	Idempotent bool
+
+	// OpenWorld tools may reach beyond this machine.
+	OpenWorld bool
 }
+
+// The hints of tools that run a command or write to it, that show a job, and that end one.
+var (
+	runHints  = Hints{Destructive: true, OpenWorld: true}
+	showHints = Hints{ReadOnly: true}
+	endHints  = Hints{Destructive: true, Idempotent: true}
+)
 
 // Call is a tool call by a model.
 type Call struct {
@@ -69,79 +64,122 @@ type Call struct {
 
 // Answer is the result of a call, for the model and for the host.
 type Answer struct {
-	Text    string // never empty
-	IsError bool   // the call failed, in the terms of the dialect
+	// Text is the answer for the model. It is never empty.
+	Text string
 
-	// For the host: the Result that Text was made from, or the reason why there is
-	// none. A malformed call has an Err with shared.CodeInvalid.
+	// IsError says that the call has failed, in the terms of the dialect.
+	IsError bool
+
+	// Result is what Text was made from, for the host. If there is none, Err says why. A
+	// malformed call has an Err with shared.CodeInvalid.
 	Result *shared.Result
 	Err    error
-	ID     string // task_id or bash_id of the job, if there is one and the dialect has them
+
+	// ID is the dialect's id of the job, if there is a job and the dialect has ids.
+	ID string
 }
 
 // Toolset is a dialect over a Bash. It is safe for concurrent use.
 type Toolset struct {
 	tools []tool
 	opts  Options
-	terse bool   // answers have the dialect's own facts only
-	close func() // nil: the dialect does nothing in the background
+
+	// terse leaves out of the answers what the dialect itself does not say.
+	terse bool
+
+	// instructions are those of Instructions.
+	instructions string
+
+	// close ends the dialect's goroutines. It is nil if the dialect has none.
+	close func()
 }
 
 // tool is a definition and a function that executes its calls.
 type tool struct {
 	Definition
 	schema *jsonschema.Schema
-	call   func(context.Context, Call) (Answer, error) // the error is about the arguments
+
+	// call executes a call. Its error is about the arguments.
+	call func(context.Context, Call) (Answer, error)
 }
+
+// handler executes a call whose arguments were decoded and checked. live may be nil.
+type handler[A any] func(ctx context.Context, args A, live io.Writer) Answer
 
 // define returns a tool whose arguments are the fields of A. The json tag of a
 // field gives the argument's name; an argument with omitempty may be left out or
 // null. The jsonschema tag is its description, and an enum tag lists the values
-// of a string, as in "default|slow". If A is checked, a call runs only after that check.
-// The live writer may be nil. The descriptions go through Options.fill.
-func define[A any](opts Options, name, description string, hints Hints, call func(ctx context.Context, args A, live io.Writer) Answer) tool {
+// of a string, as in "default|slow". Arguments are checked if their types are kinds, or if A
+// is checked. The descriptions go through Options.fill.
+func define[A any](opts Options, name, description string, hints Hints, call handler[A]) tool {
 	schema, text := schemaFor[A](opts)
+	decodeAndCall := func(ctx context.Context, c Call) (Answer, error) {
+		var args A
+		err := decode(c.Arguments, schema, opts, &args)
+		if err != nil {
+			return Answer{}, err
+		}
+		return call(ctx, args, c.Live), nil
+	}
 	return tool{
-		Definition: Definition{Name: name, Description: opts.fill(description), InputSchema: text, Hints: hints},
-		schema:     schema,
-		call: func(ctx context.Context, c Call) (Answer, error) {
-			var args A
-			if err := decode(c.Arguments, schema, opts, &args); err != nil {
-				return Answer{}, err
-			}
-			return call(ctx, args, c.Live), nil
+		Definition: Definition{
+			Name:        name,
+			Description: opts.fill(description),
+			InputSchema: text,
+			Hints:       hints,
 		},
+		schema: schema,
+		call:   decodeAndCall,
 	}
 }
 
 // New returns the tools of a dialect over bash. bash may be nil if only Definitions
 // or Render is called; the caller closes it after the Toolset. New fails if there is
 // no such dialect, or if it cannot use the options.
-func New(dialect Dialect, bash shared.Bash, opts Options) (*Toolset, error) {
-	opts, err := opts.withDefaults(dialect)
+func New(name Dialect, bash shared.Bash, opts Options) (*Toolset, error) {
+	found, err := findDialect(name)
 	if err != nil {
 		return nil, err
 	}
-	t := map[Dialect]func(shared.Bash, Options) *Toolset{
-		Native: newNative, Claude: newClaude, Codex: newCodex, CheckPID: newCheckPID, Mode: newMode, TaskID: newTaskID, BashID: newBashID,
-	}[dialect](bash, opts)
+	opts = opts.withDefaults(found.defaults)
+	err = opts.validate()
+	if err != nil {
+		return nil, err
+	}
+	t := found.tools(bash, opts)
 	t.opts = opts
+	t.instructions = opts.fill(found.instructions)
+	err = t.rename()
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// toolName matches the names that model APIs take.
+var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+// rename gives the tools the names and descriptions of the options.
+func (t *Toolset) rename() error {
 	own := t.names()
-	for _, given := range []map[string]string{opts.Names, opts.Descriptions} {
+	for _, given := range []map[string]string{t.opts.Names, t.opts.Descriptions} {
 		for name := range given {
 			if !slices.Contains(own, name) {
-				return nil, fmt.Errorf("the dialect has no tool %q: it has %q", name, own)
+				return fmt.Errorf("the dialect has no tool %q: it has %q", name, own)
 			}
 		}
 	}
 	for i, name := range own {
 		tool := &t.tools[i]
-		tool.Name, tool.Description = cmp.Or(opts.Names[name], name), cmp.Or(opts.Descriptions[name], tool.Description)
-		if !regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`).MatchString(tool.Name) || slices.Index(t.names(), tool.Name) < i {
-			return nil, fmt.Errorf("cannot name a tool %q: give each its own name of 1 to 64 letters, digits, _ and -", tool.Name)
+		tool.Name = cmp.Or(t.opts.Names[name], name)
+		tool.Description = cmp.Or(t.opts.Descriptions[name], tool.Description)
+		isTaken := slices.Index(t.names(), tool.Name) < i
+		if isTaken || !toolName.MatchString(tool.Name) {
+			return fmt.Errorf("cannot name a tool %q: give each its own name of 1 to 64 letters, digits, _ and -",
+				tool.Name)
 		}
 	}
-	return t, nil
+	return nil
 }
 
 func (t *Toolset) names() []string {
@@ -159,6 +197,12 @@ func (t *Toolset) Definitions() []Definition {
 		definitions[i] = tool.Definition
 	}
 	return definitions
+}
+
+// Instructions tell a model how the tools work together, for protocols that have a place for
+// that beside the definitions.
+func (t *Toolset) Instructions() string {
+	return "Each command runs in a fresh bash: a cd or a variable lasts for that command only. " + t.instructions
 }
 
 // Call executes a call. When ctx ends, so does the command that the call runs,
@@ -183,8 +227,9 @@ func (t *Toolset) Call(ctx context.Context, c Call) Answer {
 	if err != nil {
 		return malformed("invalid arguments: %v\nUsage: %s %s", err, c.Name, usage(t.tools[i].schema))
 	}
-	if answer = confined(answer); answer.Result != nil && !t.terse {
-		answer.Text += notable("", answer.Result.Stdout) + notable("stderr: ", answer.Result.Stderr) + waiting(t.opts, answer.Result)
+	answer = confined(answer)
+	if r := answer.Result; r != nil && !t.terse {
+		answer.Text += notable("", r.Stdout) + notable("stderr: ", r.Stderr) + waiting(t.opts, r)
 	}
 	return answer
 }
@@ -206,9 +251,5 @@ func malformed(format string, args ...any) Answer {
 
 // failed says why there is no Result.
 func failed(what string, err error) Answer {
-	text := err.Error()
-	if e, ok := errors.AsType[*shared.Error](err); ok { // the message begins with the Go name of a field, which is not for models
-		text = strings.TrimPrefix(text, e.Field+" ")
-	}
-	return Answer{Text: what + ": " + text, IsError: true, Err: err}
+	return Answer{Text: what + ": " + err.Error(), IsError: true, Err: err}
 }

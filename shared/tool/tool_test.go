@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -282,5 +283,30 @@ func TestCloseIsIdempotent(t *testing.T) {
 		tools := newTools(t, dialect, new(fake))
 		assert.NoError(t, tools.Close())
 		assert.NoError(t, tools.Close())
+	}
+}
+
+// The instructions name tools that the Toolset has, also if the host has renamed them.
+func TestInstructions(t *testing.T) {
+	t.Parallel()
+	word := regexp.MustCompile(`\b(\w+_bash|my_\w+|bash_(output|jobs?|kill)|[A-Z]\w+(Output|Shell))\b`)
+	for _, dialect := range tool.Dialects() {
+		tools, err := tool.New(dialect, nil, tool.Options{})
+		require.NoError(t, err)
+		renamed := make(map[string]string)
+		for _, d := range tools.Definitions() {
+			renamed[d.Name] = "my_" + d.Name
+		}
+		ours, err := tool.New(dialect, nil, tool.Options{Names: renamed})
+		require.NoError(t, err)
+		for _, set := range []*tool.Toolset{tools, ours} {
+			text := set.Instructions()
+			assert.Equal(t, 2, strings.Count(text+" ", ". "), text)
+			assert.NotContains(t, text, "{")
+			for _, name := range word.FindAllString(text, -1) {
+				hasName := func(d tool.Definition) bool { return d.Name == name }
+				assert.True(t, slices.ContainsFunc(set.Definitions(), hasName), "%s: %s", dialect, name)
+			}
+		}
 	}
 }

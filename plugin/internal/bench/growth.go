@@ -30,7 +30,7 @@ func (b *bench) growthOfOutput() error {
 	return nil
 }
 
-// withOutput measures a command that writes so many bytes.
+// withOutput measures a command that writes this many bytes.
 func (b *bench) withOutput(bytes int64) error {
 	block := min(bytes, 1<<30)
 	err := b.text(block)

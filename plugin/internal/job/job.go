@@ -171,7 +171,8 @@ func (j *Job) End(cause shared.Cause, sig syscall.Signal, grace time.Duration) {
 	if sig == syscall.SIGKILL {
 		j.limits.Kill()
 	}
-	if j.group.End(sig, grace) {
+	hasEnded := j.group.End(sig, grace)
+	if hasEnded {
 		<-j.over
 	}
 }

@@ -28,6 +28,5 @@
 // of the user together reach their bound, ended sessions are removed sooner.
 //
 // A command may be able to write in both folders, so they are used by their descriptors,
-// never by their paths. A log is recognized by its inode: another file with the name of
-// a log is not read, not shown and not removed as one.
+// never by their paths. Another file with the name of a log is never taken for the log.
 package output

@@ -41,8 +41,8 @@ type hit struct {
 	begins bool  // the line begins at this position
 }
 
-// ends searches both ends of a part of the log. It begins in the line with the number first,
-// and ends in last.
+// ends searches both ends of a part of the log. The part begins in the line with the number
+// first and ends in the line with the number last.
 func (s *search) ends(from, to, first, last int64) {
 	if to-from <= 2*s.reach {
 		s.part(from, to, first)
@@ -89,7 +89,8 @@ func (s *search) read(from, to int64) []byte {
 	return s.log.text(from, int(to-from))
 }
 
-// add keeps the first half of the lines and the last half, each line once.
+// add adds a line, unless it was the last one added. If there are more than s.most lines, the
+// first half of s.most and the last half are kept.
 func (s *search) add(h hit) {
 	if h.number == s.newest {
 		return

@@ -34,7 +34,10 @@ func (f *Folder) makeRoom(most, want int64) (free int64) {
 		if free >= want {
 			break
 		}
-		if s.size > 0 && s.remove(root, true) {
+		if s.size == 0 { // it would make no room
+			continue
+		}
+		if s.remove(root, true) {
 			free += s.size
 		}
 	}

@@ -79,7 +79,8 @@ func (r *removal) remove(path string, isDir bool) {
 		_ = r.top.Remove(path)
 		return
 	}
-	if r.top.Remove(path) == nil { // it was empty
+	err := r.top.Remove(path)
+	if err == nil { // it was empty
 		return
 	}
 	_ = r.top.Chmod(path, 0o700) // to move a folder one must be allowed to change it
@@ -90,11 +91,12 @@ func (r *removal) remove(path string, isDir bool) {
 	for {
 		r.count++
 		up := "moved-" + strconv.Itoa(r.count)
-		_, err := r.top.Lstat(up)
+		_, err = r.top.Lstat(up)
 		if err == nil {
 			continue // a command has made it
 		}
-		if r.top.Rename(path, up) == nil {
+		err = r.top.Rename(path, up)
+		if err == nil {
 			r.moved = append(r.moved, up)
 		}
 		return

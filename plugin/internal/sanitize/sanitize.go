@@ -21,7 +21,7 @@ type Sanitizer struct {
 	part [utf8.UTFMax]byte
 	size int
 
-	// cr is set when the last byte of text was a CR. It has no effect if a newline follows.
+	// cr is set while a CR waits for what follows: before a newline it has no effect.
 	cr      bool
 	dropped int64 // see Dropped
 }

@@ -189,8 +189,7 @@ func (f *flags) resolve() error {
 	return nil
 }
 
-// resolveConfine makes the paths of -confine those that a host would give. Whoever starts
-// the plugin by hand has not resolved them.
+// resolveConfine resolves the paths of -confine, as a host does before it starts the plugin.
 func (f *flags) resolveConfine() error {
 	dir, err := filepath.Abs(f.dir)
 	if err != nil {

@@ -1,0 +1,93 @@
+// Plain reports Go code that is hard to read because statements are glued together: two
+// statements on one line, an init statement that its condition does not test, a loop whose
+// header does its work, two unrelated assignments in one, a long comment behind a field. It
+// looks at the Go files below the working directory, without tests.
+package main
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+)
+
+// later are the folders that are not plain yet; "/..." stands for the folders below, too.
+var later = []string{
+	"plugin/internal/confine",
+	"plugin/internal/executor",
+	"plugin/internal/process",
+	"shared",
+	"shared/internal/...",
+}
+
+func main() {
+	found, err := walk(os.DirFS("."))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "plain:", err)
+		os.Exit(2)
+	}
+	for _, line := range found {
+		fmt.Println(line)
+	}
+	if len(found) > 0 {
+		os.Exit(1)
+	}
+}
+
+// walk checks all files of a module but those in the folders of later.
+func walk(module fs.FS) ([]string, error) {
+	var found []string
+	err := fs.WalkDir(module, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if name == "bin" || strings.HasPrefix(name, ".") && name != "." {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !isProduct(name) || isLater(path.Dir(name)) {
+			return nil
+		}
+		lines, err := checkFile(module, name)
+		found = append(found, lines...)
+		return err
+	})
+	return found, err
+}
+
+// isProduct reports whether a file has Go code that is no test.
+func isProduct(name string) bool {
+	return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
+}
+
+func isLater(folder string) bool {
+	for _, pattern := range later {
+		above, all := strings.CutSuffix(pattern, "/...")
+		if folder == above || all && strings.HasPrefix(folder, above+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func checkFile(module fs.FS, name string) ([]string, error) {
+	text, err := fs.ReadFile(module, name)
+	if err != nil {
+		return nil, err
+	}
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, name, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	var lines []string
+	for _, f := range check(files, file) {
+		lines = append(lines, fmt.Sprintf("%s: %s", files.Position(f.at), f.text))
+	}
+	return lines, nil
+}
