@@ -37,6 +37,14 @@ func (e *Executor) Check(ctx context.Context, req shared.CheckRequest) (*shared.
 	return result, nil
 }
 
+// Unseen takes back that output was shown: the host has given the call up, and has not seen this Result.
+func (e *Executor) Unseen(result *shared.Result) {
+	j, err := e.jobs.find(result.PID)
+	if err == nil && j.PID == result.PID && j.Started.Equal(result.Started) {
+		j.Unsee(result)
+	}
+}
+
 func (e *Executor) list() (*shared.Result, error) {
 	jobs, err := e.jobs.all()
 	if err != nil {

@@ -48,6 +48,17 @@ func (s *source) show(show func(*output.Stream) shared.Output) shared.Output {
 	return out
 }
 
+// Unsee takes back that a Result was shown, because it has reached nobody.
+func (j *Job) Unsee(r *shared.Result) {
+	j.stdout.text.Unsee(r.Stdout.TotalBytes)
+	if j.stderr != nil {
+		j.stderr.text.Unsee(r.Stderr.TotalBytes)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.toldEnd = false
+}
+
 // HasToldEnd reports whether a Result has said that bash has ended.
 func (j *Job) HasToldEnd() bool {
 	j.mu.Lock()

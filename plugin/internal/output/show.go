@@ -81,9 +81,30 @@ func (s *Stream) view(limits shared.Limits, which View) *view {
 	}
 	v.text = s.textLocked(v.want, line)
 	if !which.Peek {
-		s.shown = s.cursorLocked(line)
+		s.countLocked(line, v.end)
 	}
 	return v
+}
+
+// countLocked counts everything so far, which is end bytes, as shown.
+func (s *Stream) countLocked(line []byte, end int64) {
+	now := s.cursorLocked(line)
+	if now == s.shown {
+		return
+	}
+	s.before = s.shown
+	s.latest = end
+	s.shown = now
+}
+
+// Unsee takes back that a Result was shown, because it has reached nobody. total is the Output's TotalBytes.
+// If a later Result has shown more, the text is in the log only.
+func (s *Stream) Unsee(total int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.latest == total {
+		s.shown = s.before
+	}
 }
 
 // begin is the position where text begins.

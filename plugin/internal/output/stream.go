@@ -33,6 +33,11 @@ type Stream struct {
 	shown cursor
 	ended bool
 
+	// before is what was shown before the Result that showed the latest text. That Result was about
+	// latest bytes.
+	before cursor
+	latest int64
+
 	// log is nil as long as the tail has all of the finished text.
 	log *logWriter
 

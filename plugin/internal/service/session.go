@@ -72,6 +72,14 @@ func (s *localSession) Kill(ctx context.Context, req shared.KillRequest) (*share
 	return e.Kill(ctx, req)
 }
 
+// Unseen is Executor.Unseen.
+func (s *localSession) Unseen(result *shared.Result) {
+	e := s.executor.Load()
+	if e != nil {
+		e.Unseen(result)
+	}
+}
+
 // Close ends the session, if it has begun.
 func (s *localSession) Close() error {
 	e := s.executor.Load()
