@@ -53,9 +53,14 @@ func TestConnectFlags(t *testing.T) {
 	assert.Contains(t, r.stderr, "/nowhere")
 	r = host(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`+"\n", "mcp")
 	assert.Contains(t, r.stdout, `"serverInfo"`)
+	r = host("", "run", "-read-only", "-best-effort", "-memory", "1GiB", "-tls-server-name", "localhost", "ulimit -d; touch "+t.TempDir()+"/file")
+	assert.Contains(t, r.stderr, "Permission denied")
 	for want, args := range map[string][]string{
 		"three files are needed":          {"run", "-tls-key", "", "true"},
-		"the flags of bash-plugin":        {"run", "-read-only", "true"},
+		"-log-dir is for a plugin":        {"run", "-log-dir", "/tmp", "true"},
+		"-plugin is for a plugin":         {"run", "-plugin", "/nowhere", "true"},
+		"-writable: Confine.Writable":     {"run", "-writable", "/nowhere", "true"},
+		"-tls-server-name: cannot":        {"run", "-tls-server-name", "another.test", "true"},
 		`the CA's certificate "/nowhere"`: {"run", "-tls-ca", "/nowhere", "true"},
 		`the key "/nowhere"`:              {"run", "-tls-key", "/nowhere", "true"},
 	} {

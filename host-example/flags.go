@@ -45,11 +45,14 @@ type launchFlags struct {
 	cert    string
 	key     string
 	ca      string
+
+	serverName string // in the plugin's certificate
+	set        *flag.FlagSet
 }
 
 func newFlagSet(name string) (*flag.FlagSet, *launchFlags) {
 	set := flag.NewFlagSet(name, flag.ContinueOnError)
-	f := new(launchFlags)
+	f := &launchFlags{set: set}
 	set.StringVar(&f.Path, "plugin", "", "path of the plugin (default bash-plugin beside this program)")
 	set.StringVar(&f.Dir, "dir", "", "directory where commands run (default the working directory)")
 	set.Func("env", "`KEY=VALUE` for the commands, over this program's environment, -drop-env "+
@@ -57,8 +60,8 @@ func newFlagSet(name string) (*flag.FlagSet, *launchFlags) {
 	set.Func("drop-env", "`NAME` or pattern (*_API_KEY) of variables that the commands do not get; "+
 		"may be given several times", appendTo(&f.DropEnv))
 	set.StringVar(&f.LogDir, "log-dir", "", "folder of the output logs (default a private one of the user)")
-	set.DurationVar(&f.LogRetention, "log-retention", 24*time.Hour,
-		"how long the logs stay after this program has ended; negative: not at all")
+	set.DurationVar(&f.LogRetention, "log-retention", 0,
+		"how long the logs stay after this program has ended; negative: not at all (default 24h)")
 	set.DurationVar(&f.StartTimeout, "start-timeout", host.DefaultStartTimeout,
 		"how long the plugin may take to get ready")
 	set.StringVar(&f.logLevel, "log-level", cmp.Or(os.Getenv("BASH_PLUGIN_LOG_LEVEL"), "off"),
@@ -79,6 +82,8 @@ func (f *launchFlags) addConnectFlags(set *flag.FlagSet) {
 		"how long commands outlive a lost connection, for -connect")
 	set.StringVar(&f.cert, "tls-cert", "", "`file` with this host's certificate, for -connect")
 	set.StringVar(&f.key, "tls-key", "", "`file` with its key")
+	set.StringVar(&f.serverName, "tls-server-name", "",
+		"name in the plugin's certificate (default the host of -connect)")
 	set.StringVar(&f.ca, "tls-ca", "", "`file` with the certificate of the CA that signed the plugin's")
 }
 
@@ -142,9 +147,17 @@ func (f *launchFlags) launch(ctx context.Context) (*host.Client, error) {
 }
 
 func (f *launchFlags) connectTo(ctx context.Context) (_ *host.Client, err error) {
-	if f.Confine.Confines() || f.Resources != (shared.Resources{}) {
-		return nil, misused("with -connect, the flags of bash-plugin say what commands may touch and use")
+	f.set.Visit(func(given *flag.Flag) {
+		switch given.Name {
+		case "plugin", "log-dir", "log-retention":
+			err = misused("-%s is for a plugin that this program starts: leave it out with -connect", given.Name)
+		}
+	})
+	if err != nil {
+		return nil, err
 	}
+	f.connect.Confine = f.Confine
+	f.connect.Resources = f.Resources
 	f.connect.Dir = f.Dir
 	f.connect.DropEnv = f.DropEnv
 	f.connect.Logger = f.Logger
@@ -153,6 +166,7 @@ func (f *launchFlags) connectTo(ctx context.Context) (_ *host.Client, err error)
 	if err != nil {
 		return nil, misused("%v", err)
 	}
+	f.connect.TLS.ServerName = f.serverName
 	return host.Connect(ctx, f.connect)
 }
 

@@ -44,7 +44,7 @@ func TestRunTellsItsErrorsFromTheCommands(t *testing.T) {
 		"no path":           {[]string{"-writable=/nowhere", "true"}, "", toolError, invalid, "-writable: Confine.Writable"},
 		"log level":         {[]string{"-log-level=loud", "true"}, "", toolError, invalid, "-log-level (or "},
 		"no certificates":   {[]string{elsewhere, "true"}, "", toolError, invalid, "three files are needed"},
-		"limits elsewhere":  {[]string{elsewhere, "-no-network", "true"}, "", toolError, invalid, "with -connect, the flags"},
+		"logs elsewhere":    {[]string{elsewhere, "-log-dir=/tmp", "true"}, "", toolError, invalid, "-log-dir is for a plugin"},
 		"invalid request":   {[]string{"-processes=-1", "true"}, "", toolError, invalid, "Resources.Processes is -1: use 0"},
 		"a crash":           {[]string{"kill -9 $PPID; wait"}, "", toolError, shared.CodeCrashed, "the plugin is gone"},
 		"no command":        {nil, "", usageError, invalid, "there is no COMMAND"},

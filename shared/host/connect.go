@@ -21,10 +21,16 @@ type ConnectConfig struct {
 	Address string      // host:port
 	TLS     *tls.Config // the host's certificate, and in RootCAs the CA of the plugin's (LoadTLS makes it); ServerName "": the host of Address
 
-	Dir     string        // where commands run, on the plugin's machine; "": the plugin's directory
-	Env     []string      // KEY=VALUE, over the plugin's environment
-	DropEnv []string      // names or path.Match patterns ("*_API_KEY") that commands do not get
-	Linger  time.Duration // how long calls and jobs outlive a lost connection; 0: they end at once; at most what the plugin allows
+	Dir     string   // where commands run, on the plugin's machine; "": the plugin's directory
+	Env     []string // KEY=VALUE, over the plugin's environment
+	DropEnv []string // names or path.Match patterns ("*_API_KEY") that commands do not get
+
+	// Confine and Resources hold in addition to the plugin's own, for every command. Relative paths begin
+	// at Dir, on the plugin's machine. nil and zero: the plugin's own.
+	Confine   *shared.Confine
+	Resources shared.Resources
+
+	Linger time.Duration // how long calls and jobs outlive a lost connection; 0: they end at once; at most what the plugin allows
 
 	Logger         hclog.Logger  // says how the connection fares; nil: none. The plugin keeps its own log
 	ConnectTimeout time.Duration // 0: DefaultStartTimeout
@@ -64,7 +70,13 @@ func (cfg *ConnectConfig) complete() error {
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
 	}
-	return checkEnv(cfg.Env, cfg.DropEnv)
+	if cfg.Confine != nil {
+		err := cfg.Confine.Validate()
+		if err != nil {
+			return err
+		}
+	}
+	return cmp.Or(cfg.Resources.Validate(), checkEnv(cfg.Env, cfg.DropEnv))
 }
 
 // reach begins a session.
@@ -78,7 +90,7 @@ func (cfg *ConnectConfig) reach(ctx context.Context) (*link, error) {
 		Linger:  cfg.Linger,
 		Silence: session.Silence,
 		Changed: cfg.say,
-	}, shared.SessionConfig{Dir: cfg.Dir, Env: cfg.Env, DropEnv: cfg.DropEnv})
+	}, cfg.settings())
 	switch {
 	case err == nil:
 		return l, nil
@@ -86,6 +98,15 @@ func (cfg *ConnectConfig) reach(ctx context.Context) (*link, error) {
 		return nil, ctx.Err()
 	}
 	return nil, cfg.explain(err)
+}
+
+// settings are what the plugin is to keep.
+func (cfg *ConnectConfig) settings() shared.SessionConfig {
+	settings := shared.SessionConfig{Dir: cfg.Dir, Env: cfg.Env, DropEnv: cfg.DropEnv, Resources: cfg.Resources}
+	if cfg.Confine != nil {
+		settings.Confine = *cfg.Confine
+	}
+	return settings
 }
 
 // say logs how the connection fares.

@@ -8,7 +8,7 @@
 // restricts the thread that calls it, which forks bash and ends (process.Spec.Restrict): bash
 // and all that descends from it inherit that, and nothing else does.
 //
-// The session's Confine and the request's are layers, each with a Landlock ruleset of
+// The Confines of the plugin, the session and the request are layers, each with a Landlock ruleset of
 // its own. The kernel allows what every layer allows, so that a request can never
 // loosen its session's.
 package confine
@@ -39,8 +39,8 @@ type Plan struct {
 type Kill func(thread int, waits func() bool, pid int, sig syscall.Signal) (errno syscall.Errno, decided bool)
 
 // NewPlan returns what a command may touch that runs in dir, and which has limits or not.
-// The session's Confine is resolved already; request may be nil.
-func NewPlan(session shared.Confine, request *shared.Confine, dir string, limited bool) (p Plan, err error) {
+// The session's Confines, which all confine something, are resolved already; request may be nil.
+func NewPlan(session []shared.Confine, request *shared.Confine, dir string, limited bool) (p Plan, err error) {
 	layers, err := layersOf(session, request, dir)
 	if err != nil || len(layers) == 0 && !limited {
 		return p, err
@@ -50,7 +50,7 @@ func NewPlan(session shared.Confine, request *shared.Confine, dir string, limite
 	}
 	system := kernel()
 	p.limited = limited && system.filters
-	p.asSession = session.Confines() && len(layers) == 1
+	p.asSession = len(session) > 0 && len(layers) == len(session)
 	for _, c := range layers {
 		kept, lacks := system.keepable(c)
 		if len(lacks) > 0 && !c.BestEffort {
@@ -96,29 +96,37 @@ func failed(format string, args ...any) error {
 	return &shared.Error{Code: shared.CodeStart, Field: "Confine", Message: fmt.Sprintf(format, args...)}
 }
 
-// layersOf returns the Confines that confine something, the request's resolved.
-func layersOf(session shared.Confine, request *shared.Confine, dir string) (layers []shared.Confine, err error) {
-	if session.Confines() {
-		layers = append(layers, session)
-	}
+// layersOf returns the session's Confines and, if it confines something, the request's, resolved.
+func layersOf(session []shared.Confine, request *shared.Confine, dir string) (layers []shared.Confine, err error) {
 	if request == nil {
-		return layers, nil
+		return session, nil
 	}
 	c, err := request.Resolve(dir)
 	if err != nil || !c.Confines() {
-		return layers, err
+		return session, err
 	}
+	err = Within(c, session)
+	if err != nil {
+		return nil, err
+	}
+	return append(slices.Clone(session), c), nil
+}
+
+// Within reports a Writable of c that is not within each of the other Confines. All are resolved.
+func Within(c shared.Confine, others []shared.Confine) error {
 	for _, path := range c.Writable {
 		above := func(root string) bool {
 			rest, err := filepath.Rel(root, path)
 			return err == nil && filepath.IsLocal(rest)
 		}
-		if session.ReadOnly && !slices.ContainsFunc(session.Writable, above) {
-			return nil, &shared.Error{Code: shared.CodeInvalid, Field: "Confine.Writable", Message: fmt.Sprintf(
-				"Confine.Writable: %q is not within what the session allows: name something below %q", path, session.Writable)}
+		for _, other := range others {
+			if other.ReadOnly && !slices.ContainsFunc(other.Writable, above) {
+				return &shared.Error{Code: shared.CodeInvalid, Field: "Confine.Writable", Message: fmt.Sprintf(
+					"Confine.Writable: %q is not within what the session allows: name something below %q", path, other.Writable)}
+			}
 		}
 	}
-	return append(layers, c), nil
+	return nil
 }
 
 // system is what a kernel can keep.

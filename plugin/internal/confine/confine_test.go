@@ -40,7 +40,7 @@ func TestWhatAnOlderKernelCannotKeep(t *testing.T) {
 
 func TestAnUnconfinedCommandPaysNothing(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(10, func() {
-		p, err := NewPlan(shared.Confine{}, nil, "/", false)
+		p, err := NewPlan(nil, nil, "/", false)
 		if err != nil || p.Restricts() {
 			t.Error("confined")
 		}

@@ -16,7 +16,7 @@ import (
 // restricted runs f on a thread that a session's Confine restricts, and that ends then.
 func restricted(t *testing.T, f func(restrict func() *Listener)) {
 	t.Helper()
-	plan, err := NewPlan(shared.Confine{NoNetwork: true}, nil, "/", false)
+	plan, err := NewPlan([]shared.Confine{{NoNetwork: true}}, nil, "/", false)
 	if err != nil {
 		t.Skip(err)
 	}
@@ -91,7 +91,11 @@ func TestATighterRequestHasNoListener(t *testing.T) {
 		"without a session's": {shared.Confine{}, &network, false},
 		"nothing":             {shared.Confine{}, nil, false},
 	} {
-		plan, err := NewPlan(c.session, c.request, "/", true)
+		var session []shared.Confine
+		if c.session.Confines() {
+			session = append(session, c.session)
+		}
+		plan, err := NewPlan(session, c.request, "/", true)
 		require.NoError(t, err)
 		assert.Equal(t, c.asSession, plan.asSession, name)
 	}

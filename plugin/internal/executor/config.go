@@ -28,7 +28,7 @@ type Config struct {
 	Logs    output.LogsConfig
 	Logger  hclog.Logger // nil: none
 
-	Confine   shared.Confine   // of every command, resolved
+	Confine   []shared.Confine // each of every command, resolved; the first is the plugin's own
 	Resources shared.Resources // of every command
 	Temp      string           // folder for the TMPDIRs of confined commands; "": os.TempDir()
 

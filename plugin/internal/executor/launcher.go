@@ -33,7 +33,7 @@ type launcher struct {
 	start func(process.Spec) (*process.Group, error)
 	bash  atomic.Pointer[string] // found in PATH by the first command
 
-	confine   shared.Confine   // the session's
+	confine   []shared.Confine // the session's
 	resources shared.Resources // the session's
 	cgroups   confine.Cgroups
 	temps     *temps
@@ -50,7 +50,8 @@ func newLauncher(cfg Config, log hclog.Logger, start func(process.Spec) (*proces
 		return nil, err
 	}
 	env, ttys := cfg.baseEnvs()
-	signals, err := newSignals(cfg.Confine)
+	confines := slices.DeleteFunc(slices.Clone(cfg.Confine), func(c shared.Confine) bool { return !c.Confines() })
+	signals, err := newSignals(confines)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +65,7 @@ func newLauncher(cfg Config, log hclog.Logger, start func(process.Spec) (*proces
 		turns: cmp.Or(cfg.Turns, job.NewTurns(runtime.GOMAXPROCS(0))),
 		start: start,
 
-		confine:   cfg.Confine,
+		confine:   confines,
 		resources: cfg.Resources,
 		temps:     openTemps(cmp.Or(cfg.Temp, os.TempDir())),
 		signals:   signals,

@@ -23,7 +23,7 @@ func TestConfinedCommandsLeaveNothingBehindInThisProcess(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("commands are confined on Linux alone")
 	}
-	leaveNothing(t, Config{Confine: shared.Confine{ReadOnly: true, BestEffort: true}})
+	leaveNothing(t, Config{Confine: []shared.Confine{{ReadOnly: true, BestEffort: true}}})
 }
 
 func leaveNothing(t *testing.T, cfg Config) {

@@ -15,8 +15,8 @@ type signals struct {
 	listeners *confine.Listeners
 }
 
-func newSignals(session shared.Confine) (s signals, err error) {
-	if !session.Confines() {
+func newSignals(session []shared.Confine) (s signals, err error) {
+	if len(session) == 0 {
 		return s, nil
 	}
 	s.peers = new(process.Peers)

@@ -20,7 +20,7 @@ func TestNoTMPDIROutlivesItsSession(t *testing.T) {
 	temp := t.TempDir()
 	before := openFiles(t)
 	for range 30 {
-		e, err := New(Config{Temp: temp, Confine: shared.Confine{ReadOnly: true, BestEffort: true}})
+		e, err := New(Config{Temp: temp, Confine: []shared.Confine{{ReadOnly: true, BestEffort: true}}})
 		require.NoError(t, err)
 		ctx := context.Background()
 		for _, req := range []shared.ExecuteRequest{

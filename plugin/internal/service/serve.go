@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -82,7 +83,7 @@ func serveHost(f *flags) error {
 
 // keepLogs tells the guardian where the logs are.
 func keepLogs(cfg executor.Config) {
-	if cfg.Confine.Confines() {
+	if slices.ContainsFunc(cfg.Confine, func(c shared.Confine) bool { return c.Confines() }) {
 		_ = cfg.Logs.Folder.Open() // before the guardian looks for it, and before any command runs
 	}
 	sweep := cfg.Logs.Retention < 0 // even if this process is killed
@@ -132,7 +133,7 @@ func (s *service) prepare(f *flags, host int) (executor.Config, error) {
 		Dir:       f.dir,
 		Env:       env,
 		DropEnv:   f.dropEnv,
-		Confine:   f.confine,
+		Confine:   []shared.Confine{f.confine},
 		Resources: f.resources,
 		Temp:      s.folder,
 		Logger:    s.log,

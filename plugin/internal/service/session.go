@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	"bashplugin/plugin/internal/confine"
 	"bashplugin/plugin/internal/executor"
 	"bashplugin/plugin/internal/output"
 	"bashplugin/shared"
@@ -94,14 +96,11 @@ func within(cfg executor.Config, session shared.SessionConfig) (executor.Config,
 	cfg.Dir = cmp.Or(session.Dir, cfg.Dir)
 	cfg.Env = slices.Concat(cfg.Env, session.Env)
 	cfg.DropEnv = slices.Concat(cfg.DropEnv, session.DropEnv)
-	if session.Confine.Confines() {
-		if cfg.Confine.Confines() {
-			message := "the plugin's own -confine holds for every session: leave Confine out, or start the plugin without"
-			return cfg, &shared.Error{Code: shared.CodeStart, Message: message, Field: "Confine"}
-		}
-		cfg.Confine = session.Confine
+	err := confine.Within(session.Confine, cfg.Confine)
+	if err != nil {
+		return cfg, err
 	}
-	var err error
+	cfg.Confine = append(slices.Clone(cfg.Confine), session.Confine)
 	cfg.Resources, err = session.Resources.Within(cfg.Resources)
 	return cfg, err
 }
@@ -132,7 +131,15 @@ func openRemote(cfg executor.Config, session shared.SessionConfig) (shared.Bash,
 			return nil, &shared.Error{Code: shared.CodeStart, Message: message, Field: field}
 		}
 	}
-	cfg, err := within(cfg, session)
+	dir, err := filepath.Abs(cmp.Or(session.Dir, cfg.Dir))
+	if err != nil {
+		return nil, err
+	}
+	session.Confine, err = session.Confine.Resolve(dir)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err = within(cfg, session)
 	if err != nil {
 		return nil, err
 	}
