@@ -197,20 +197,27 @@ func (s *Session) end(reason string) {
 	}
 	s.ended = true
 	e := s.endpoint
+	s.mu.Unlock()
+	if e != nil && reason != "" {
+		e.tell(newsGoodbye, reason)
+	}
+	s.cancelAll()
+	s.served.End()
+	if e != nil {
+		e.part(reason != "")
+	}
+	s.server.remove(s)
+}
+
+// cancelAll cancels the calls and drops the streams of a session that has ended.
+func (s *Session) cancelAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, call := range s.calls {
 		call.cancel(context.Canceled)
 	}
 	for _, stream := range s.streams {
 		stream.drop()
-	}
-	s.mu.Unlock()
-	if e != nil && reason != "" {
-		e.tell(newsGoodbye, reason)
-	}
-	s.served.End()
-	s.server.remove(s)
-	if e != nil && e.hangUp != nil {
-		e.hangUp()
 	}
 }
 
@@ -272,6 +279,17 @@ func (s *Session) done(ns []uint64) {
 			delete(s.streams, n)
 		}
 	}
+}
+
+// liveBudget bounds the live bytes that are on their way over a connection. A stream of the multiplexer takes
+// at least 128 KiB before the host has read some: the reply of a call never waits for live bytes.
+const liveBudget = 96 << 10
+
+// share is how much of that each stream may send at a time.
+func (s *Session) share() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return liveBudget / max(1, len(s.streams))
 }
 
 // stream returns a stream, which may be asked for before its call arrives.

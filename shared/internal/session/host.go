@@ -575,7 +575,7 @@ func (r *Reader) Close() {
 
 const (
 	minChunk = 16 << 10 // takes a second at 128 kbit/s: so long may a call's reply have to wait
-	maxChunk = 256 << 10
+	maxChunk = liveBudget
 	fastLink = 50 * time.Millisecond  // a chunk that comes sooner may be larger
 	slowLink = 500 * time.Millisecond // one that comes later must be smaller
 )

@@ -16,6 +16,7 @@ type network struct {
 	seed    uint64
 	weather weather
 	serve   func(net.Conn) // takes the plugin's end of a new connection
+	serial  bool           // the rate is of the wire, and not of each packet
 
 	mu    sync.Mutex // guards the fields below
 	dials uint64
@@ -193,8 +194,14 @@ func (w *wire) write(p []byte) (int, error) {
 	if rate := w.network.weather.rate; rate > 0 {
 		at = at.Add(time.Duration(len(p)) * time.Second / time.Duration(rate))
 	}
-	if last := len(w.packets) - 1; last >= 0 && at.Before(w.packets[last].at) {
-		at = w.packets[last].at
+	if last := len(w.packets) - 1; last >= 0 {
+		before := w.packets[last].at
+		switch {
+		case w.network.serial:
+			at = at.Add(max(0, time.Until(before)))
+		case at.Before(before):
+			at = before
+		}
 	}
 	w.packets = append(w.packets, packet{at, append([]byte(nil), p...)})
 	w.wakeLocked(time.Until(at))

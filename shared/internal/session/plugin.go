@@ -141,6 +141,23 @@ func (e *Endpoint) sendLocked() {
 	e.unsent = nil
 }
 
+// partTime is how long a host that is told the reason of the end may take to hang up. If the plugin hung up at
+// once, the reason could be lost on the way.
+const partTime = time.Second
+
+// part ends the connection.
+func (e *Endpoint) part(isTold bool) {
+	if isTold {
+		select {
+		case <-e.life.Done():
+		case <-time.After(partTime):
+		}
+	}
+	if e.hangUp != nil {
+		e.hangUp()
+	}
+}
+
 // Tell takes news of the host.
 func (e *Endpoint) Tell(args TellArgs, _ *Nothing) error {
 	s := e.session.Load()
@@ -163,7 +180,8 @@ func (e *Endpoint) Live(args LiveArgs, reply *LiveReply) (err error) {
 	if s == nil {
 		return errNoSession
 	}
-	*reply, err = s.stream(args.Number).read(e.life, args.From, args.Most)
+	stream := s.stream(args.Number)
+	*reply, err = stream.read(e.life, args.From, min(args.Most, s.share()))
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"math/rand/v2"
 	"net"
 	"net/rpc"
@@ -56,6 +57,7 @@ type order struct {
 	Live  int  // bytes
 	After bool // some of them once the call has returned
 	Stuck bool // it does not listen to cancels
+	Flood bool // live bytes come without end
 }
 
 type receipt struct {
@@ -70,6 +72,9 @@ type world struct {
 	seed uint64
 	net  *network
 	mild bool // no outage lasts as long as the sessions linger
+
+	silence  time.Duration // of the plugin's side
+	identity string        // of the hosts
 
 	mu         sync.Mutex // guards the fields below
 	machine    *machine
@@ -95,7 +100,10 @@ func (m *machine) run(call *Call, o order) receipt {
 	w.began[o.ID] = time.Now()
 	w.mu.Unlock()
 	source := rand.New(rand.NewPCG(w.seed, o.ID))
-	if call.Live != nil {
+	switch {
+	case o.Flood:
+		go w.flood(call.Live, o.ID)
+	case call.Live != nil:
 		before := o.Live
 		if o.After {
 			before /= 2
@@ -125,6 +133,19 @@ func (m *machine) run(call *Call, o order) receipt {
 	return r
 }
 
+func (w *world) flood(to io.Writer, id uint64) {
+	p := make([]byte, 32<<10)
+	for i := 0; ; i += len(p) {
+		for j := range p {
+			p[j] = text(id, i+j)
+		}
+		_, err := to.Write(p)
+		if err != nil {
+			return
+		}
+	}
+}
+
 // text is byte i of a stream.
 func text(id uint64, i int) byte { return byte(id*31 + uint64(i)*7 + uint64(i)>>8) }
 
@@ -150,9 +171,9 @@ func (w *world) serve(socket net.Conn) {
 	w.mu.Lock()
 	m := w.machine
 	w.mu.Unlock()
-	conn := muxconn.New(socket, testSilence)
+	conn := muxconn.New(socket, w.silence)
 	rpcServer := &plugin.RPCServer{
-		Plugins: plugin.PluginSet{"sim": dispensed{m.server, conn}},
+		Plugins: plugin.PluginSet{"sim": dispensed{m.server, conn, w.identity}},
 		Stdout:  io.MultiReader(),
 		Stderr:  io.MultiReader(),
 	}
@@ -161,12 +182,13 @@ func (w *world) serve(socket net.Conn) {
 }
 
 type dispensed struct {
-	server *Server
-	conn   *muxconn.Conn
+	server   *Server
+	conn     *muxconn.Conn
+	identity string
 }
 
 func (d dispensed) Server(broker *plugin.MuxBroker) (any, error) {
-	return service{d.server.Endpoint(broker, "host", func() { d.conn.Close() })}, nil
+	return service{d.server.Endpoint(broker, d.identity, func() { d.conn.Close() })}, nil
 }
 
 func (d dispensed) Client(*plugin.MuxBroker, *rpc.Client) (any, error) {
@@ -202,7 +224,7 @@ func simulate(t *testing.T, seed uint64) {
 	begin := runtime.NumGoroutine()
 	source := rand.New(rand.NewPCG(seed, 1<<60))
 	w := &world{
-		t: t, seed: seed,
+		t: t, seed: seed, silence: testSilence, identity: "host",
 		mild:       source.IntN(3) > 0,
 		executions: make(map[uint64][]uint64),
 		began:      make(map[uint64]time.Time),
@@ -446,8 +468,9 @@ func (w *world) nothingIsPending(hosts []*Host, running int) {
 // A network in memory does all that networks do. Whatever that is, each call runs once at most and
 // returns its own outcome or a true error, live bytes are a prefix in order, and nothing is left.
 func TestSimulation(t *testing.T) {
+	log.SetOutput(io.Discard) // go-plugin says of each connection how it ended
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that a seed repeats
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		for seed := *first; seed < *first+*seeds; seed++ {
 			simulate(t, seed)
 			if t.Failed() {
@@ -458,7 +481,6 @@ func TestSimulation(t *testing.T) {
 }
 
 func TestNumbers(t *testing.T) {
-	t.Parallel()
 	source := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {
 		var set numbers
