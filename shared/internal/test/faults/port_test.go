@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -36,25 +35,6 @@ func runFaultServer(address string) {
 	}
 }
 
-var nextFaultPort atomic.Int32
-
-// faultPort is one that nobody listens on. It is below the ports that the
-// kernel gives to connections (net.ipv4.ip_local_port_range), which other
-// tests, running beside this one, might be given.
-func faultPort(t *testing.T) string {
-	t.Helper()
-	for {
-		port := 20000 + (os.Getpid()*16+int(nextFaultPort.Add(1)))%10000
-		address := fmt.Sprint("127.0.0.1:", port)
-		listener, err := net.Listen("tcp", address)
-		if err == nil {
-			listener.Close()
-			return address
-		}
-		require.ErrorIs(t, err, unix.EADDRINUSE)
-	}
-}
-
 // However a server was started and is ended, its port is free at once.
 func TestFaultPortIsFree(t *testing.T) {
 	t.Parallel()
@@ -77,7 +57,7 @@ func TestFaultPortIsFree(t *testing.T) {
 			"Close": func(bash *host.Client, _ int) error { return bash.Close() },
 		} {
 			t.Run(start+", "+end, func(t *testing.T) {
-				address := faultPort(t)
+				address := plugintest.FreeAddress(t)
 				bash := plugintest.Launch(t)
 				server, err := os.Executable()
 				require.NoError(t, err)
@@ -98,7 +78,7 @@ func TestFaultPortIsFreeAfterACrash(t *testing.T) {
 	t.Parallel()
 	var free faultTimes
 	for range 3 * faultRounds() {
-		address := faultPort(t)
+		address := plugintest.FreeAddress(t)
 		bash := plugintest.Launch(t)
 		server, err := os.Executable()
 		require.NoError(t, err)

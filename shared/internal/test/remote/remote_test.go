@@ -66,9 +66,7 @@ func TestConnectRunsCommands(t *testing.T) {
 func TestConnectSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	p, other := serveRemote(t, nil), certsDir(t)
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	closed.Close()
+	closed := plugintest.FreeAddress(t)
 	silent := plugintest.Listen(t, "tcp", "127.0.0.1:0", func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
 	plain := plugintest.Listen(t, "tcp", "127.0.0.1:0", func(conn net.Conn) { _, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\n\r\n"); conn.Close() })
 	handshake := func(conn net.Conn) { _ = conn.(*tls.Conn).Handshake(); conn.Close() }
@@ -82,7 +80,7 @@ func TestConnectSaysWhatIsWrong(t *testing.T) {
 		field  string
 		says   string
 	}{
-		"nobody there":         {func(c *host.ConnectConfig) { c.Address = closed.Addr().String() }, "Address", "connection refused"},
+		"nobody there":         {func(c *host.ConnectConfig) { c.Address = closed }, "Address", "connection refused"},
 		"no answer":            {func(c *host.ConnectConfig) { c.Address, c.ConnectTimeout = silent, 50*time.Millisecond }, "ConnectTimeout", "does not answer in time"},
 		"no TLS":               {func(c *host.ConnectConfig) { c.Address = plain }, "Address", "does bash-plugin -listen serve there?"},
 		"another version":      {func(c *host.ConnectConfig) { c.Address = newer }, "Address", "speaks another version of the contract"},
@@ -180,7 +178,7 @@ func TestSessionsOfHostsAreApart(t *testing.T) {
 // A plugin that is killed leaves nothing, and the next call begins another session.
 func TestARemotePluginIsKilled(t *testing.T) {
 	t.Parallel()
-	p := serveRemote(t, nil)
+	p := serveRemote(t, []string{"-listen", plugintest.FreeAddress(t)})
 	bash := p.connect(t)
 	pids := t.TempDir() + "/pids"
 	call := plugintest.StartExecute(t.Context(), bash, shared.ExecuteRequest{Command: "export pids=" + pids + "; " + plugintest.HardToEnd + plugintest.Forever})
