@@ -4,7 +4,6 @@ package plugintest
 
 import (
 	"bytes"
-	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,11 +32,12 @@ func Numbers(t testing.TB, text string) []int {
 
 // Seq is what the program of that name prints.
 func Seq(from, to int) string {
-	var b strings.Builder
+	var text []byte
 	for i := from; i <= to; i++ {
-		fmt.Fprintln(&b, i)
+		text = strconv.AppendInt(text, int64(i), 10)
+		text = append(text, '\n')
 	}
-	return b.String()
+	return string(text)
 }
 
 // Buffer is a log that a test may read while others write.

@@ -15,10 +15,16 @@ import (
 	"bashplugin/shared"
 )
 
-// Eventually polls for what no call can wait for.
+// Eventually polls for what no call can wait for, ever more slowly: many tests wait at
+// the same time.
 func Eventually(t testing.TB, what string, happened func() bool) {
 	t.Helper()
-	require.Eventually(t, happened, Hang, 2*time.Millisecond, what)
+	const rarest = 20 * time.Millisecond
+	deadline := time.Now().Add(Hang)
+	for pause := time.Millisecond; !happened(); pause = min(2*pause, rarest) {
+		require.True(t, time.Now().Before(deadline), "not within %v: %s", Hang, what)
+		time.Sleep(pause)
+	}
 }
 
 // AwaitDeath waits for the end of processes.

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -164,11 +165,20 @@ func EachUser(t *testing.T, test func(t *testing.T, y *Yard)) {
 // NeedsConfine skips a test where the kernel cannot keep a Confine, and says why.
 func NeedsConfine(t testing.TB) {
 	t.Helper()
-	_, err := Launch(t).Execute(t.Context(), shared.ExecuteRequest{Command: "true", Confine: &shared.Confine{ReadOnly: true, NoNetwork: true}})
+	confine.once.Do(func() {
+		req := shared.ExecuteRequest{Command: "true", Confine: &shared.Confine{ReadOnly: true, NoNetwork: true}}
+		_, confine.err = Launch(t).Execute(t.Context(), req)
+	})
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 || abi < 6 {
-		require.ErrorIs(t, err, shared.ErrStart)
-		t.Skip(err)
+		require.ErrorIs(t, confine.err, shared.ErrStart)
+		t.Skip(confine.err)
 	}
-	require.NoError(t, err, "this kernel can keep it")
+	require.NoError(t, confine.err, "this kernel can keep it")
+}
+
+// confine is what the plugin says about a confinement on this kernel.
+var confine struct {
+	once sync.Once
+	err  error
 }

@@ -95,7 +95,7 @@ func attackLogs(t *testing.T, y *plugintest.Yard, n int, attack logAttack, when 
 		return r
 	}
 	check := func(pid int, limits shared.Limits) *shared.Result {
-		r, err := bash.Check(ctx, shared.CheckRequest{PID: pid, All: true, Wait: plugintest.Hang, WaitFor: `^60000$`, Limits: limits})
+		r, err := bash.Check(ctx, shared.CheckRequest{PID: pid, All: true, Wait: plugintest.Hang, WaitFor: `^30000$`, Limits: limits})
 		require.NoError(t, err)
 		assert.True(t, r.Matched)
 		return r
@@ -103,10 +103,10 @@ func attackLogs(t *testing.T, y *plugintest.Yard, n int, attack logAttack, when 
 
 	var jobs []int
 	if when == "with logs" {
-		ended := execute("seq 60000", shared.ModeBackground).PID
+		ended := execute("seq 30000", shared.ModeBackground).PID
 		plugintest.AwaitOver(t, bash, ended)
-		running := execute("seq 30000; until [ -e go ]; do sleep 0.01; done; rm go; seq 30001 60000; "+plugintest.Forever, shared.ModeBackground).PID
-		plugintest.AwaitText(t, bash, running, "30000")
+		running := execute("seq 15000; until [ -e go ]; do sleep 0.01; done; rm go; seq 15001 30000; "+plugintest.Forever, shared.ModeBackground).PID
+		plugintest.AwaitText(t, bash, running, "15000")
 		jobs = append(jobs, ended, running)
 	}
 	r := execute(attack.command, "")
@@ -114,13 +114,13 @@ func attackLogs(t *testing.T, y *plugintest.Yard, n int, attack logAttack, when 
 	if when == "with logs" {
 		execute("touch go", "")
 	}
-	jobs = append(jobs, execute("seq 60000", shared.ModeBackground).PID)
+	jobs = append(jobs, execute("seq 30000", shared.ModeBackground).PID)
 	for _, pid := range jobs {
-		for _, limits := range []shared.Limits{{MaxBytes: 300_000, MaxLines: -1}, {MaxBytes: 1000, Notable: 10}, {MaxBytes: 2000, Ends: 1000}} {
+		for _, limits := range []shared.Limits{{MaxBytes: 150_000, MaxLines: -1}, {MaxBytes: 1000, Notable: 10}, {MaxBytes: 2000, Ends: 1000}} {
 			r := check(pid, limits)
 			assert.NotContains(t, fmt.Sprint(r.Stdout.Head, r.Stdout.Content, r.Stdout.Notable), "secret")
-			assert.True(t, strings.HasSuffix(r.Stdout.Content, "\n59999\n60000\n"))
-			assert.EqualValues(t, 60000, r.Stdout.TotalLines)
+			assert.True(t, strings.HasSuffix(r.Stdout.Content, "\n29999\n30000\n"))
+			assert.EqualValues(t, 30000, r.Stdout.TotalLines)
 			assertHonest(t, r, moved)
 			if attack.spares {
 				assert.Empty(t, r.Stdout.PathError)
@@ -138,11 +138,11 @@ func assertHonest(t *testing.T, r *shared.Result, moved string) {
 		info, err := os.Lstat(r.Stdout.Path)
 		require.NoError(t, err)
 		require.True(t, info.Mode().IsRegular(), "%v", info.Mode())
-		assert.True(t, plugintest.Seq(1, 60000) == plugintest.ReadFile(t, r.Stdout.Path), "the log is complete")
+		assert.True(t, plugintest.Seq(1, 30000) == plugintest.ReadFile(t, r.Stdout.Path), "the log is complete")
 	} else if _, err := os.Lstat(moved); err == nil {
 		for _, path := range logsBelow(t, moved) {
 			if filepath.Base(path) == filepath.Base(r.Stdout.Path) {
-				assert.True(t, plugintest.Seq(1, 60000) == plugintest.ReadFile(t, path), "the log goes on where it was moved")
+				assert.True(t, plugintest.Seq(1, 30000) == plugintest.ReadFile(t, path), "the log goes on where it was moved")
 			}
 		}
 	}
@@ -161,10 +161,10 @@ func TestMovedLogsAreRemoved(t *testing.T) {
 				above := filepath.Join(y.Inside, fmt.Sprintf("%d-%v", i, killed))
 				bash := launchLogging(t, y, host.LaunchConfig{LogDir: filepath.Join(above, "logs"), Confine: changesLogs, LogRetention: -1})
 				guardian, moved := awaitGuardian(t, bash.PluginPID(), filepath.Join(above, "logs")), above+"moved"
-				plugintest.Run(t, bash, "seq 60000")
+				plugintest.Run(t, bash, "seq 30000")
 				r := plugintest.Execute(t, bash, shared.ExecuteRequest{Command: attack.command, Env: []string{"MOVED=" + moved}})
 				require.Equal(t, shared.StatusCompleted, r.Status, r.Stderr.Content)
-				plugintest.Run(t, bash, "seq 60000")
+				plugintest.Run(t, bash, "seq 30000")
 				if killed && i > 0 { // the guardian does not know where a single session's folder has gone
 					plugintest.Crash(t, bash)
 					plugintest.AwaitDeath(t, guardian)
@@ -242,7 +242,7 @@ func TestTheDefaultFolderOfLogsIsReplaced(t *testing.T) {
 			require.NoError(t, err)
 			r := plugintest.Execute(t, bash, shared.ExecuteRequest{Command: "chmod 700 $OUT; mv -T $F $F.moved; ln -sT $OUT $F", Env: []string{"F=" + folder}})
 			require.NotEmpty(t, r.PID)
-			r = plugintest.Run(t, bash, "seq 60000")
+			r = plugintest.Run(t, bash, "seq 30000")
 			assert.NotEmpty(t, r.Stdout.PathError)
 			require.NoError(t, bash.Close())
 			assert.Equal(t, outside, y.Look(t))
@@ -309,13 +309,13 @@ func TestACommandWrecksTheLogs(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
-				for range 40 {
-					r, err := bash.Execute(ctx, shared.ExecuteRequest{Command: "echo error; seq 60000", Limits: shared.Limits{MaxBytes: 2000, Ends: 1000, Notable: 10}})
+				for range 20 {
+					r, err := bash.Execute(ctx, shared.ExecuteRequest{Command: "echo error; seq 30000", Limits: shared.Limits{MaxBytes: 2000, Ends: 1000, Notable: 10}})
 					if !assert.NoError(t, err) {
 						return
 					}
-					assert.EqualValues(t, 60001, r.Stdout.TotalLines)
-					assert.True(t, strings.HasSuffix(r.Stdout.Content, "\n59999\n60000\n"))
+					assert.EqualValues(t, 30001, r.Stdout.TotalLines)
+					assert.True(t, strings.HasSuffix(r.Stdout.Content, "\n29999\n30000\n"))
 					assert.NotContains(t, fmt.Sprint(r.Stdout.Head, r.Stdout.Content, r.Stdout.Notable), "secret")
 				}
 			})
@@ -332,9 +332,9 @@ func TestFinishedLogsHoldNoDescriptor(t *testing.T) {
 	t.Parallel()
 	bash := plugintest.Launch(t)
 	job := func() {
-		pid := plugintest.Execute(t, bash, shared.ExecuteRequest{Command: "seq 60000", Mode: shared.ModeBackground}).PID
+		pid := plugintest.Execute(t, bash, shared.ExecuteRequest{Command: "seq 30000", Mode: shared.ModeBackground}).PID
 		plugintest.AwaitOver(t, bash, pid)
-		plugintest.Check(t, bash, shared.CheckRequest{PID: pid, All: true, Limits: shared.Limits{MaxBytes: 300_000, MaxLines: -1}})
+		plugintest.Check(t, bash, shared.CheckRequest{PID: pid, All: true, Limits: shared.Limits{MaxBytes: 150_000, MaxLines: -1}})
 	}
 	job()
 	before := plugintest.Descriptors(t, bash.PluginPID())

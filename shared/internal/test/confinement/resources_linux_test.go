@@ -38,7 +38,7 @@ func limited(t *testing.T, test func(t *testing.T, y *plugintest.Yard)) {
 	plugintest.EachUser(t, test)
 }
 
-func TestResources(t *testing.T) { testResources(t, 4096, false) }
+func TestResources(t *testing.T) { testResources(t, 320, false) }
 
 // testResources lets commands exceed each limit, one of memory by a process that takes most MiB.
 // With cgroups the kernel keeps a command from having too many processes.
@@ -116,7 +116,7 @@ func answers(t *testing.T, bash shared.Bash) (stop func()) {
 }
 
 // What a command uses within its limits is in its Results, within 20 % of the truth.
-func TestUsageOfATree(t *testing.T) { testUsage(t, 100, 100) }
+func TestUsageOfATree(t *testing.T) { testUsage(t, 100, 50) }
 
 // testUsage uses large MiB, and ten times small MiB.
 func testUsage(t *testing.T, large, small int) {

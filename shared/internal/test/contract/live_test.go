@@ -172,8 +172,8 @@ func TestWhatASlowLiveWriterMissesIsCounted(t *testing.T) {
 	bash := plugintest.Launch(t)
 	writer := &slow{gate: make(chan struct{})}
 	g := plugintest.NewGate(t)
-	r := plugintest.Execute(t, bash, shared.ExecuteRequest{Command: "seq 3000000; " + g.Wait() + "; echo last", Mode: shared.ModeBackground, Stdout: writer})
-	plugintest.Check(t, bash, shared.CheckRequest{PID: r.PID, Wait: plugintest.Hang, WaitFor: "(?m)^3000000$"})
+	r := plugintest.Execute(t, bash, shared.ExecuteRequest{Command: "seq 2000000; " + g.Wait() + "; echo last", Mode: shared.ModeBackground, Stdout: writer})
+	plugintest.Check(t, bash, shared.CheckRequest{PID: r.PID, Wait: plugintest.Hang, WaitFor: "(?m)^2000000$"})
 	close(writer.gate)
 	writer.await(t, "skipped …]\n")
 	g.Open(t)
@@ -182,7 +182,7 @@ func TestWhatASlowLiveWriterMissesIsCounted(t *testing.T) {
 	text := writer.String()
 	parts := regexp.MustCompile(`\n\[… (\d+) bytes skipped …\]\n`).FindAllStringSubmatchIndex(text, -1)
 	require.NotEmpty(t, parts)
-	rest, done, missed := plugintest.Seq(1, 3000000)+"last\n", 0, 0
+	rest, done, missed := plugintest.Seq(1, 2000000)+"last\n", 0, 0
 	for _, at := range parts {
 		part := text[done:at[0]]
 		require.True(t, strings.HasPrefix(rest, part))
@@ -198,7 +198,7 @@ func TestWhatASlowLiveWriterMissesIsCounted(t *testing.T) {
 func TestALosslessWriterMissesNothing(t *testing.T) {
 	t.Parallel()
 	writer := &slow{gate: make(chan struct{})}
-	running := plugintest.StartExecute(t.Context(), plugintest.Launch(t), shared.ExecuteRequest{Command: "seq 4000000; echo err >&2", Stdout: writer, Lossless: true})
+	running := plugintest.StartExecute(t.Context(), plugintest.Launch(t), shared.ExecuteRequest{Command: "seq 2000000; echo err >&2", Stdout: writer, Lossless: true})
 	select {
 	case <-running:
 		assert.Fail(t, "it does not wait")
@@ -207,7 +207,7 @@ func TestALosslessWriterMissesNothing(t *testing.T) {
 	close(writer.gate)
 	done := plugintest.Await(t, running)
 	require.NoError(t, done.Err)
-	assert.True(t, plugintest.Seq(1, 4000000) == writer.String(), "complete when Execute returns")
+	assert.True(t, plugintest.Seq(1, 2000000) == writer.String(), "complete when Execute returns")
 	assert.Zero(t, done.Result.Stdout.LiveSkipped)
 }
 
@@ -218,11 +218,11 @@ func TestALosslessCommandGoesOnAfterExecute(t *testing.T) {
 	bash := plugintest.Launch(t)
 	for _, mode := range []shared.Mode{shared.ModeDetach, shared.ModeTerminate} {
 		writer := make(stuck)
-		r := plugintest.Execute(t, bash, shared.ExecuteRequest{Command: "seq 4000000", Mode: mode, Timeout: time.Second, Stdout: writer, Lossless: true})
+		r := plugintest.Execute(t, bash, shared.ExecuteRequest{Command: "seq 2000000", Mode: mode, Timeout: time.Second, Stdout: writer, Lossless: true})
 		if mode == shared.ModeDetach {
 			require.Equal(t, shared.StatusRunning, r.Status)
 			r = plugintest.AwaitEnd(t, bash, r.PID)
-			assert.EqualValues(t, 4000000, r.Stdout.TotalLines)
+			assert.EqualValues(t, 2000000, r.Stdout.TotalLines)
 			assert.Positive(t, r.Stdout.LiveSkipped)
 		} else {
 			assert.Equal(t, shared.CauseTimeout, r.Cause)

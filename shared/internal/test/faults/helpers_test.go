@@ -251,10 +251,13 @@ func (f faultTimes) log(t *testing.T, what string, promised time.Duration) {
 
 // faultRounds is how often each fault is injected.
 func faultRounds() int {
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		return 1
+	case os.Getenv("SOAK") != "":
+		return 3
 	}
-	return 3
+	return 2
 }
 
 // faultClose checks that Close succeeds in its 5 s.
