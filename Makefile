@@ -7,8 +7,9 @@ FUZZTIME ?= 20s
 SOAKTIME ?= 2m
 SCALE ?= 1
 
-# The package that takes longest begins first.
-PACKAGES = ./shared ./...
+# The packages that take longest begin first.
+PROMISES = ./shared/internal/test
+PACKAGES = $(PROMISES)/confinement $(PROMISES)/contract $(PROMISES)/faults ./host-example ./...
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-cgroup test-docker validate lint cross fuzz soak bench bench-growth bench-compare profile clean
@@ -55,7 +56,7 @@ fuzz: ## each fuzz target for FUZZTIME
 	done
 
 soak: ## random commands, crashes and restarts for SOAKTIME (SOAK_SEED=n repeats the dice), then heavy load
-	SOAK=$(SOAKTIME) $(GO) test -count 1 -v -timeout 2h -run '^(TestSoak|TestFault.*)$$' ./shared
+	SOAK=$(SOAKTIME) $(GO) test -count 1 -v -timeout 2h -run '^(TestSoak|TestFault.*)$$' $(PROMISES)/faults
 	SOAK=$(SOAKTIME) $(GO) test -count 1 -v -timeout 10m -run '^TestAStopped' ./host-example
 
 bench: build ## the table of claims: target, measured, verdict (SCALE=0.1 for a quick look)

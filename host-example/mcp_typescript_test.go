@@ -24,19 +24,38 @@ import (
 const typescriptSDK = "@modelcontextprotocol/sdk@1.32.2"
 
 // installSDK makes a folder with the SDK and client.mjs, which all tests share. out is
-// what npm said.
+// what npm said. The SDK stays in bin/ for the next time.
 var installSDK = sync.OnceValues(func() (out string, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
-	defer cancel()
 	dir := filepath.Join(programs, "typescript")
 	if err := os.CopyFS(dir, os.DirFS("testdata")); err != nil {
 		return "", err
 	}
+	kept, err := filepath.Abs(filepath.Join("..", "bin", "test", strings.ReplaceAll(typescriptSDK, "/", "-"), "node_modules"))
+	if err != nil {
+		return "", err
+	}
+	modules := filepath.Join(dir, "node_modules")
+	if _, err := os.Stat(kept); err == nil {
+		return "", os.Symlink(kept, modules)
+	}
+	out, err = npmInstall(dir)
+	if err != nil {
+		return out, err
+	}
+	if os.MkdirAll(filepath.Dir(kept), 0o755) == nil && os.Rename(modules, kept) == nil {
+		err = os.Symlink(kept, modules)
+	} // otherwise it cannot be kept
+	return out, err
+})
+
+func npmInstall(dir string) (out string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
+	defer cancel()
 	cmd := exec.CommandContext(ctx, "npm", "install", "--prefix", dir, "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund", typescriptSDK)
 	cmd.WaitDelay = time.Second
 	text, err := cmd.CombinedOutput()
 	return string(text), err
-})
+}
 
 // noRegistry matches what npm says if the registry is out of reach.
 var noRegistry = regexp.MustCompile(`npm (ERR!|error) (network|code E(403|5\d\d))`)

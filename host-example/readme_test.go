@@ -98,7 +98,7 @@ func TestTheTestsInTheReadme(t *testing.T) {
 func documents(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
-	for _, path := range []string{"../README.md", "../plugin/PROMISES.md", "../plugin/deploy/README.md", "../shared/TROUBLESHOOTING.md"} {
+	for _, path := range []string{"../README.md", "../plugin/PROMISES.md", "../plugin/deploy/README.md", "../shared/host/TROUBLESHOOTING.md"} {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
 		all.Write(text)

@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/go-plugin"
 
 	"bashplugin/shared"
+	"bashplugin/shared/internal/plugintest"
 )
 
 // A host that loads its plugins with go-plugin itself needs Handshake and
@@ -24,7 +25,7 @@ func Example_plain() {
 	client := plugin.NewClient(&plugin.ClientConfig{
 		HandshakeConfig:  shared.Handshake,
 		Plugins:          shared.Plugins,
-		Cmd:              exec.Command(pluginPath),
+		Cmd:              exec.Command(plugintest.Path),
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolNetRPC},
 		AutoMTLS:         true,
 		Logger:           hclog.NewNullLogger(),

@@ -16,6 +16,7 @@ import (
 
 	"bashplugin/shared"
 	"bashplugin/shared/host"
+	"bashplugin/shared/internal/plugintest"
 )
 
 // goTool runs the go command in a folder.
@@ -61,11 +62,11 @@ func TestAHostInAnotherModule(t *testing.T) {
 	require.NoError(t, err)
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(hostProgram), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.sum"), []byte(readFile(t, "../go.sum")), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.sum"), []byte(plugintest.ReadFile(t, "../go.sum")), 0o600))
 	goTool(t, dir, "mod", "init", "example.com/host")
 	goTool(t, dir, "mod", "edit", "-require=bashplugin@v0.0.0", "-replace=bashplugin="+root)
 	goTool(t, dir, "build", "-o", "host", ".")
-	out, err := exec.Command(filepath.Join(dir, "host"), pluginPath, "echo from another module").CombinedOutput()
+	out, err := exec.Command(filepath.Join(dir, "host"), plugintest.Path, "echo from another module").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	assert.Equal(t, "from another module\n", string(out))
 }
@@ -83,46 +84,46 @@ func serveOtherPlugin() {
 
 func TestAnotherImplementationOfTheContract(t *testing.T) {
 	t.Parallel()
-	log := new(buffer)
+	log := new(plugintest.Buffer)
 	program, err := os.Executable()
 	require.NoError(t, err)
 	bash, err := host.Launch(t.Context(), host.LaunchConfig{
 		Path:   program,
-		Env:    []string{otherPluginEnv + "=yes", "TMPDIR=" + shortDir(t)},
+		Env:    []string{otherPluginEnv + "=yes", "TMPDIR=" + plugintest.ShortDir(t)},
 		Logger: hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Debug}),
 	})
 	require.NoError(t, err)
 	defer bash.Close()
 
 	t.Run("output and exit code", func(t *testing.T) {
-		r := run(t, bash, "echo out; echo err >&2; exit 3")
+		r := plugintest.Run(t, bash, "echo out; echo err >&2; exit 3")
 		assert.Equal(t, []any{"out\n", "err\n", 3, shared.StatusFailed}, []any{r.Stdout.Content, r.Stderr.Content, r.ExitCode, r.Status})
 	})
 	t.Run("cancel", func(t *testing.T) {
-		ctx, cancel := cancelable(t)
+		ctx, cancel := plugintest.Cancelable(t)
 		ready := filepath.Join(t.TempDir(), "ready")
-		running := startExecute(ctx, bash, shared.ExecuteRequest{Command: "echo $$ >" + ready + "; exec sleep 1000"})
-		pids := numbers(t, awaitFile(t, ready))
+		running := plugintest.StartExecute(ctx, bash, shared.ExecuteRequest{Command: "echo $$ >" + ready + "; exec sleep 1000"})
+		pids := plugintest.Numbers(t, plugintest.AwaitFile(t, ready))
 		cancel()
-		done := await(t, running)
-		require.NoError(t, done.err)
-		assert.Equal(t, shared.StatusKilled, done.result.Status)
-		awaitDeath(t, pids...)
+		done := plugintest.Await(t, running)
+		require.NoError(t, done.Err)
+		assert.Equal(t, shared.StatusKilled, done.Result.Status)
+		plugintest.AwaitDeath(t, pids...)
 	})
 	t.Run("errors", func(t *testing.T) {
 		_, err := bash.Execute(t.Context(), shared.ExecuteRequest{Command: "true", Dir: "/no/such/dir"})
-		requireCode(t, err, shared.ErrStart)
+		plugintest.RequireCode(t, err, shared.ErrStart)
 		_, err = bash.Check(t.Context(), shared.CheckRequest{PID: 7})
-		requireCode(t, err, shared.ErrNotFound)
-		assert.Empty(t, kill(t, bash, shared.AllJobs).Jobs)
+		plugintest.RequireCode(t, err, shared.ErrNotFound)
+		assert.Empty(t, plugintest.Kill(t, bash, shared.AllJobs).Jobs)
 	})
 	t.Run("commands can write on its stderr, which does not harm the host", func(t *testing.T) {
-		assert.Equal(t, "survived\n", run(t, bash, `echo '{"@message":5}' >/proc/$PPID/fd/2; echo survived`).Stdout.Content)
-		eventually(t, "the line in the log", func() bool { return strings.Contains(log.String(), `: {"@message":5}`) })
+		assert.Equal(t, "survived\n", plugintest.Run(t, bash, `echo '{"@message":5}' >/proc/$PPID/fd/2; echo survived`).Stdout.Content)
+		plugintest.Eventually(t, "the line in the log", func() bool { return strings.Contains(log.String(), `: {"@message":5}`) })
 	})
 	t.Run("close", func(t *testing.T) {
 		pid := bash.PluginPID()
 		require.NoError(t, bash.Close())
-		awaitDeath(t, pid)
+		plugintest.AwaitDeath(t, pid)
 	})
 }

@@ -19,6 +19,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+const (
+	hang = time.Minute // bounds every wait
+	poll = 5 * time.Millisecond
+)
+
 // build makes a program of the Example, with another command.
 func build(t *testing.T, command string) string {
 	t.Helper()
@@ -41,11 +46,6 @@ func start(t *testing.T, path, temp string) *exec.Cmd {
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	require.NoError(t, cmd.Start())
 	return cmd
-}
-
-func eventually(t *testing.T, what string, happened func() bool) {
-	t.Helper()
-	require.Eventually(t, happened, time.Minute, 5*time.Millisecond, what)
 }
 
 // processes counts the live processes that have temp in their environment: host,
@@ -74,11 +74,11 @@ func TestAHostAsOneBinaryLeavesNothing(t *testing.T) {
 	t.Cleanup(func() { os.RemoveAll(temp) })
 	ready := filepath.Join(temp, "ready")
 	host := start(t, build(t, "sleep 1000 & setsid sleep 1000 & echo >"+ready+"; wait"), temp)
-	eventually(t, "the command", func() bool { _, err := os.Stat(ready); return err == nil })
+	require.Eventually(t, func() bool { _, err := os.Stat(ready); return err == nil }, hang, poll, "the command")
 	assert.Equal(t, 6, processes(t, temp), "host, plugin, guardian, bash and two sleeps")
 	require.NoError(t, host.Process.Kill())
 	require.Error(t, host.Wait())
-	eventually(t, "the end of all processes", func() bool { return processes(t, temp) == 0 })
+	require.Eventually(t, func() bool { return processes(t, temp) == 0 }, hang, poll, "the end of all processes")
 	require.NoError(t, os.Remove(ready))
 	left, err := os.ReadDir(temp)
 	require.NoError(t, err)

@@ -1,3 +1,5 @@
+//go:build unix
+
 package host_test
 
 import (
@@ -11,6 +13,7 @@ import (
 
 	"bashplugin/shared"
 	"bashplugin/shared/host"
+	"bashplugin/shared/internal/plugintest"
 )
 
 // The whole of a small agent's host: it takes commands as a model would give them and
@@ -34,7 +37,7 @@ func Example_minimal() {
 
 func agent(commands io.Reader) error {
 	ctx := context.Background()
-	bash, err := host.Launch(ctx, host.LaunchConfig{Path: pluginPath})
+	bash, err := host.Launch(ctx, host.LaunchConfig{Path: plugintest.Path})
 	if err != nil {
 		return err
 	}

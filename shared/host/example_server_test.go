@@ -1,3 +1,5 @@
+//go:build unix
+
 package host_test
 
 import (
@@ -9,13 +11,14 @@ import (
 
 	"bashplugin/shared"
 	"bashplugin/shared/host"
+	"bashplugin/shared/internal/plugintest"
 )
 
 // Start a server, wait until it says that it listens, use it, kill it: three
 // calls, no polling and no sleep.
 func Example_server() {
 	ctx := context.Background()
-	bash, err := host.Launch(ctx, host.LaunchConfig{Path: pluginPath})
+	bash, err := host.Launch(ctx, host.LaunchConfig{Path: plugintest.Path})
 	if err != nil {
 		log.Fatal(err)
 	}

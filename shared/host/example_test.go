@@ -1,3 +1,5 @@
+//go:build unix
+
 package host_test
 
 import (
@@ -12,12 +14,13 @@ import (
 
 	"bashplugin/shared"
 	"bashplugin/shared/host"
+	"bashplugin/shared/internal/plugintest"
 )
 
 // A minimal host: it loads the plugin, runs one command and shows what happened.
 // pluginPath is the path of the bash-plugin binary.
 func Example() {
-	code := run(pluginPath, "echo hello; echo oops >&2; exit 3", os.Stdout)
+	code := run(plugintest.Path, "echo hello; echo oops >&2; exit 3", os.Stdout)
 	fmt.Println("exit code", code)
 	// Output:
 	// hello

@@ -65,7 +65,7 @@ func TestCase04_DefaultTimeoutIs30Seconds(t *testing.T) {
 func TestCase05_ReadOutputFromRunningBackgroundProcess(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, tool.BashID)
-	started := a.start("echo so far; " + forever)
+	started := a.start("echo so far; " + plugintest.Forever)
 	text := a.collect("bash_output", args{"bash_id": started.ID}, started.Text, "so far")
 	assert.Contains(t, text, "status: running")
 	assert.True(t, plugintest.Alive(started.Result.PID))
@@ -87,7 +87,7 @@ func TestCase07_ReadOutputMultipleTimesIncremental(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, tool.BashID)
 	open := a.door("more")
-	started := a.start("echo first; read < more; echo second; " + forever)
+	started := a.start("echo first; read < more; echo second; " + plugintest.Forever)
 	text := a.collect("bash_output", args{"bash_id": started.ID}, started.Text, "first")
 	assert.Equal(t, "bash_id: "+started.ID+"\nstatus: running\n\n(no new output)", a.output(started.ID).Text)
 	open()
@@ -156,7 +156,7 @@ func TestCase12_InvalidBashIDInBashOutput(t *testing.T) {
 func TestCase13_InvalidBashIDInKillBash(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, tool.BashID)
-	started := a.start(forever)
+	started := a.start(plugintest.Forever)
 	answer := a.kill("nonexistent")
 	assert.True(t, answer.IsError)
 	assert.ErrorIs(t, answer.Err, shared.ErrNotFound)
@@ -192,11 +192,11 @@ func TestCase16_EmptyCommand(t *testing.T) {
 
 func TestCase17_AutoKillBackgroundProcessesOnCleanup(t *testing.T) {
 	t.Parallel()
-	bash, err := host.Launch(t.Context(), host.LaunchConfig{Path: pluginPath, LogDir: t.TempDir()})
+	bash, err := host.Launch(t.Context(), host.LaunchConfig{Path: plugintest.Path, LogDir: t.TempDir()})
 	require.NoError(t, err)
 	defer bash.Close()
 	a := newAgentOver(t, tool.BashID, bash)
-	started := []tool.Answer{a.start(forever), a.start("trap '' TERM; " + forever), a.start("setsid " + forever)}
+	started := []tool.Answer{a.start(plugintest.Forever), a.start("trap '' TERM; " + plugintest.Forever), a.start("setsid " + plugintest.Forever)}
 	require.NoError(t, a.Close())
 	require.NoError(t, bash.Close())
 	for _, s := range started {
@@ -209,7 +209,7 @@ func TestCase18_MultipleBackgroundProcesses(t *testing.T) {
 	a := newAgent(t, tool.BashID)
 	ids := make(map[string]bool)
 	for i := range 3 {
-		started := a.start(fmt.Sprintf("echo output of %d; %s", i, forever))
+		started := a.start(fmt.Sprintf("echo output of %d; %s", i, plugintest.Forever))
 		ids[started.ID] = true
 		text := a.collect("bash_output", args{"bash_id": started.ID}, started.Text, fmt.Sprintf("output of %d\n", i))
 		assert.Equal(t, 1, strings.Count(text, "output of"))
@@ -245,7 +245,7 @@ func TestCase21_BashOutputPollingPattern(t *testing.T) {
 	started := a.start("for i in 1 2 3 4 5; do echo tick $i; sleep 0.2; done")
 	text := started.Text
 	running := 0
-	for deadline := time.Now().Add(hang); !strings.Contains(text, "status: completed") && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(plugintest.Hang); !strings.Contains(text, "status: completed") && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		answer := a.output(started.ID)
 		if answer.Result.Status == shared.StatusRunning {
 			running++
@@ -296,7 +296,7 @@ func TestBashIDKillShowsWhatWasNotRead(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, tool.BashID)
 	open := a.door("ready")
-	started := a.start("trap 'echo goodbye; exit 3' TERM; echo begun; echo oops >&2; read < ready; " + forever + " & wait")
+	started := a.start("trap 'echo goodbye; exit 3' TERM; echo begun; echo oops >&2; read < ready; " + plugintest.Forever + " & wait")
 	text := a.collect("bash_output", args{"bash_id": started.ID}, started.Text, "begun", "oops")
 	open()
 	answer := a.kill(started.ID)
@@ -318,7 +318,7 @@ func TestBashIDReachesWhatACommandLeftRunning(t *testing.T) {
 	assert.Equal(t, fmt.Sprintf("stdout:\nstarted\n\nexit code: 0\n[Still running in the background: %d (%s). Use bash_output or kill_bash with bash_id %s.]", child.PID, child.Command, answer.ID), answer.Text)
 	assert.Regexp(t, fmt.Sprintf(`^bash_id: %s\nstatus: completed\nexit code: 0\nstill running: %d \(.+\)\n\n\(no new output\)$`, answer.ID, child.PID), a.output(answer.ID).Text)
 	assert.Contains(t, a.kill(answer.ID).Text, "terminated")
-	awaitDeath(t, child.PID)
+	plugintest.AwaitDeath(t, child.PID)
 }
 
 // A process that is ended may rewrite the line that it was writing: that line is
@@ -357,7 +357,7 @@ func TestBashIDKillShowsTheLastWords(t *testing.T) {
 func TestBashIDBackgroundTimeout(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, tool.BashID)
-	answer := a.run(args{"command": forever, "run_in_background": true, "timeout": 100})
+	answer := a.run(args{"command": plugintest.Forever, "run_in_background": true, "timeout": 100})
 	a.awaitEnd(answer.Result.PID)
 	assert.Regexp(t, `status: killed\nexit code: 143 \(SIGTERM\)\nCommand timed out and was killed\.`, a.output(answer.ID).Text)
 }

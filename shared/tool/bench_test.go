@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bashplugin/shared"
+	"bashplugin/shared/internal/plugintest"
 	"bashplugin/shared/tool"
 )
 
@@ -41,9 +42,9 @@ func BenchmarkOverheadOfCheck(b *testing.B) {
 	} {
 		b.Run(string(dialect), func(b *testing.B) {
 			a := newAgent(b, dialect)
-			start := args{"command": forever, "run_in_background": true}
+			start := args{"command": plugintest.Forever, "run_in_background": true}
 			if dialect == tool.CheckPID {
-				start = args{"command": forever, "timeout": 1}
+				start = args{"command": plugintest.Forever, "timeout": 1}
 			}
 			job := a.run(start)
 			arguments := raw(args{check.argument: job.ID})

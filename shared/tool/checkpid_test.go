@@ -125,13 +125,13 @@ func TestBackgroundExecution(t *testing.T) {
 		assert.Regexp(t, `^\[Command backgrounded after 0\.2s \(pid \d+\)\.\n\nFull output: \S+\.stdout\.log\nFull output: \S+\.stderr\.log\nUse check_pid or kill_pid to manage\.\]$`, answer.Text)
 	})
 	t.Run("check_pid returns status of running process", func(t *testing.T) {
-		pid := pidOf(t, a.run(args{"command": "echo started && " + forever, "timeout": 1000}))
+		pid := pidOf(t, a.run(args{"command": "echo started && " + plugintest.Forever, "timeout": 1000}))
 		answer := a.run(args{"check_pid": pid})
 		assert.False(t, answer.IsError)
 		assert.Contains(t, answer.Text, "still running")
 	})
 	t.Run("kill_pid terminates process and returns output", func(t *testing.T) {
-		first := a.run(args{"command": "echo started && " + forever, "timeout": 1000})
+		first := a.run(args{"command": "echo started && " + plugintest.Forever, "timeout": 1000})
 		pid := pidOf(t, first)
 		a.collect("bash", args{"check_pid": pid}, first.Text, "started")
 		answer := a.run(args{"kill_pid": pid})
@@ -168,7 +168,7 @@ func TestCheckPIDShowsOutputOnce(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, tool.CheckPID)
 	open := a.door("more")
-	answer := a.run(args{"command": "echo first; read < more; echo second; echo oops >&2; " + forever, "timeout": 1000})
+	answer := a.run(args{"command": "echo first; read < more; echo second; echo oops >&2; " + plugintest.Forever, "timeout": 1000})
 	pid := pidOf(t, answer)
 	text := a.collect("bash", args{"check_pid": pid}, answer.Text, "first")
 	assert.Contains(t, a.run(args{"check_pid": pid}).Text, "still running. No new output since last check.\n\nFull output: ")
@@ -191,7 +191,7 @@ func TestCheckPIDReachesWhatACommandLeftRunning(t *testing.T) {
 	assert.Contains(t, checked, fmt.Sprintf("[Process %d exited with code 0. Still running: %d (", pid, child.PID))
 	assert.NotContains(t, checked, "started", "it was shown")
 	assert.Contains(t, a.run(args{"kill_pid": pid}).Text, fmt.Sprintf("[Process %d had exited with code 0; nothing that it started is running any more.", pid))
-	awaitDeath(t, child.PID)
+	plugintest.AwaitDeath(t, child.PID)
 }
 
 func TestCheckPIDCancelKillsTheCommand(t *testing.T) {
@@ -199,7 +199,7 @@ func TestCheckPIDCancelKillsTheCommand(t *testing.T) {
 	a := newAgent(t, tool.CheckPID)
 	ctx, cancel := context.WithCancel(t.Context())
 	live := writerFunc(func(p []byte) (int, error) { cancel(); return len(p), nil })
-	answer := a.Call(ctx, tool.Call{Name: "bash", Arguments: []byte(`{"command":"echo begun; ` + forever + `"}`), Live: live})
+	answer := a.Call(ctx, tool.Call{Name: "bash", Arguments: []byte(`{"command":"echo begun; ` + plugintest.Forever + `"}`), Live: live})
 	assert.True(t, answer.IsError)
 	assert.Equal(t, "[Command cancelled and killed.]\n\nstdout:\nbegun\n\nexit code: 143 (SIGTERM)", answer.Text)
 	assert.False(t, plugintest.Alive(answer.Result.PID))

@@ -57,7 +57,7 @@ func TestClaudeBackground(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, tool.Claude)
 	open := a.door("more")
-	started := a.run(args{"command": "echo one; echo two; echo oops >&2; read < more; echo ready; " + forever, "run_in_background": true})
+	started := a.run(args{"command": "echo one; echo two; echo oops >&2; read < more; echo ready; " + plugintest.Forever, "run_in_background": true})
 	id := oneOf(t, `ID: (bash_\w+)\nBashOutput waits and reads its output, KillShell ends it\.$`, started.Text)
 	assert.Equal(t, id, started.ID)
 
@@ -114,10 +114,10 @@ func TestClaudeTimeoutMovesToTheBackground(t *testing.T) {
 func TestClaudeFilterKeepsTheNotes(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, tool.Claude)
-	id := a.run(args{"command": "echo one; printf two; " + forever, "run_in_background": true}).ID
+	id := a.run(args{"command": "echo one; printf two; " + plugintest.Forever, "run_in_background": true}).ID
 	both := args{"bash_id": id, "wait_for": "two", "filter": "t"}
 	assert.Contains(t, a.use("BashOutput", both).Text, "<stdout>\ntwo\n[the line above is not finished]\n</stdout>")
-	id = a.run(args{"command": "echo one; printf two; " + forever, "run_in_background": true}).ID
+	id = a.run(args{"command": "echo one; printf two; " + plugintest.Forever, "run_in_background": true}).ID
 	first := args{"bash_id": id, "wait_for": "two", "filter": "o.e"}
 	assert.Contains(t, a.use("BashOutput", first).Text, "<stdout>\none\n</stdout>")
 }

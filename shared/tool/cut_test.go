@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/internal/plugintest"
 	"bashplugin/shared/tool"
 )
 
@@ -30,7 +31,7 @@ func TestKillSaysWhatItCuts(t *testing.T) {
 			t.Parallel()
 			a := newAgent(t, dialect)
 			open := a.door("written")
-			id := a.run(args{"command": "seq 1 40000; read < written; " + forever, names.start: true}).ID
+			id := a.run(args{"command": "seq 1 40000; read < written; " + plugintest.Forever, names.start: true}).ID
 			open()
 			label := map[bool]string{true: "output", false: "stdout"}[dialect == tool.Native]
 			text := a.use(names.kill, args{names.killID: id}).Text
@@ -47,7 +48,7 @@ func TestKillSaysWhatItCuts(t *testing.T) {
 func TestNativeKilledJobIsDescribedAsShown(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, tool.Native)
-	id := a.run(args{"command": "echo one; " + forever, "background": true}).ID
+	id := a.run(args{"command": "echo one; " + plugintest.Forever, "background": true}).ID
 	a.collect("bash_job", args{"id": id}, "", "one")
 	assert.Equal(t, "[job "+id+" terminated; no new output]", a.use("bash_kill", args{"id": id}).Text)
 	want := `^\[job ` + id + ` killed; no new output\]\n\[output: 1 line, not shown again\. (Full output: /\S+)\]$`
@@ -101,7 +102,7 @@ func TestBothEndsOfNewOutput(t *testing.T) {
 			t.Parallel()
 			a := newAgentWith(t, dialect, plugin, tool.Options{Limits: limitEnds})
 			open := a.door("more")
-			r := a.run(args{"command": "echo start; read < more; seq 1001 2000; exec " + forever, names.start: true})
+			r := a.run(args{"command": "echo start; read < more; seq 1001 2000; exec " + plugintest.Forever, names.start: true})
 			id := r.ID
 			text := a.collect(names.output, args{names.id: id}, "", "start")
 			assert.NotContains(t, text, "left out")
@@ -117,7 +118,7 @@ func TestBothEndsOfNewOutput(t *testing.T) {
 // awaitLine waits for a line of a job's output, and shows nothing of it.
 func awaitLine(a *agent, pid int, line string) {
 	a.t.Helper()
-	r, err := a.bash.Check(a.t.Context(), shared.CheckRequest{PID: pid, Peek: true, Wait: hang, WaitFor: "^" + line + "$"})
+	r, err := a.bash.Check(a.t.Context(), shared.CheckRequest{PID: pid, Peek: true, Wait: plugintest.Hang, WaitFor: "^" + line + "$"})
 	require.NoError(a.t, err)
 	require.True(a.t, r.Matched)
 }

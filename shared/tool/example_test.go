@@ -8,12 +8,13 @@ import (
 	"fmt"
 
 	"bashplugin/shared/host"
+	"bashplugin/shared/internal/plugintest"
 	"bashplugin/shared/tool"
 )
 
 func Example() {
 	ctx := context.Background()
-	bash, err := host.Launch(ctx, host.LaunchConfig{Path: pluginPath})
+	bash, err := host.Launch(ctx, host.LaunchConfig{Path: plugintest.Path})
 	if err != nil {
 		fmt.Println(err)
 		return

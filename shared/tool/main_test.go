@@ -24,12 +24,8 @@ import (
 	"bashplugin/shared/tool"
 )
 
-// pluginPath is the real plugin, built from this tree, and plugin a running one
-// that the tests share.
-var (
-	pluginPath string
-	plugin     *host.Client
-)
+// plugin is a running plugin that the tests share.
+var plugin *host.Client
 
 func TestMain(m *testing.M) {
 	if os.Getenv(serverEnv) != "" {
@@ -39,10 +35,10 @@ func TestMain(m *testing.M) {
 	if flag.Lookup("test.fuzzworker").Value.String() == "true" {
 		os.Exit(m.Run()) // fuzz targets do without the plugin
 	}
-	os.Exit(plugintest.Main(func(dir string) int {
-		pluginPath = filepath.Join(dir, "bash-plugin")
+	os.Exit(plugintest.Main(func() int {
+		logs := filepath.Join(filepath.Dir(plugintest.Path), "logs")
 		var err error
-		plugin, err = host.Launch(context.Background(), host.LaunchConfig{Path: pluginPath, LogDir: filepath.Join(dir, "logs")})
+		plugin, err = host.Launch(context.Background(), host.LaunchConfig{Path: plugintest.Path, LogDir: logs})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
@@ -52,14 +48,8 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-const (
-	// hang bounds every wait in these tests: only a broken plugin reaches it.
-	hang = time.Minute
-	// forever is the sleep of commands that must be ended by somebody.
-	forever = "sleep 1000"
-	// leaves leaves a process running, whose program has begun.
-	leaves = forever + ` & until read -rd '' name </proc/$!/cmdline && [ "$name" = sleep ]; do :; done; echo started`
-)
+// leaves leaves a process running, whose program has begun.
+const leaves = plugintest.Forever + ` & until read -rd '' name </proc/$!/cmdline && [ "$name" = sleep ]; do :; done; echo started`
 
 // args are the arguments of a call.
 type args = map[string]any
@@ -146,7 +136,7 @@ func (a *agent) door(name string) (open func()) {
 // have every word, and returns them.
 func (a *agent) collect(name string, arguments args, text string, words ...string) string {
 	a.t.Helper()
-	for deadline := time.Now().Add(hang); ; {
+	for deadline := time.Now().Add(plugintest.Hang); ; {
 		missing := slices.IndexFunc(words, func(word string) bool { return !strings.Contains(text, word) })
 		if missing < 0 {
 			return text
@@ -159,7 +149,7 @@ func (a *agent) collect(name string, arguments args, text string, words ...strin
 // awaitEnd waits until nothing of a job runs any more, and shows nothing of it.
 func (a *agent) awaitEnd(pid int) {
 	a.t.Helper()
-	require.Eventually(a.t, func() bool {
+	plugintest.Eventually(a.t, "the end of the job", func() bool {
 		list, err := a.bash.Check(a.t.Context(), shared.CheckRequest{PID: shared.AllJobs})
 		require.NoError(a.t, err)
 		for _, job := range list.Jobs {
@@ -168,11 +158,5 @@ func (a *agent) awaitEnd(pid int) {
 			}
 		}
 		return true
-	}, hang, time.Millisecond)
-}
-
-func awaitDeath(t testing.TB, pid int) {
-	t.Helper()
-	require.Positive(t, pid)
-	require.Eventually(t, func() bool { return !plugintest.Alive(pid) }, hang, time.Millisecond)
+	})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/internal/plugintest"
 	"bashplugin/shared/tool"
 )
 
@@ -30,7 +31,7 @@ func TestEachByteOnceWhereTheTimeoutMeetsMaxWait(t *testing.T) {
 			t.Parallel()
 			turns := make(chan struct{}, 12)
 			var rounds sync.WaitGroup
-			for round := range uint64(60) {
+			for round := range uint64(30) {
 				turns <- struct{}{}
 				rounds.Go(func() {
 					readNumbers(t, dialect, rand.New(rand.NewPCG(seed, round)))
@@ -94,7 +95,7 @@ func TestOutputOfAJobThatGoesDuringTheCall(t *testing.T) {
 	for dialect, names := range jobTools {
 		for call, arguments := range map[string]string{names.output: names.id, names.kill: names.killID} {
 			a := newAgentOver(t, dialect, killer{plugin})
-			started := a.run(args{"command": "echo here; " + forever, names.start: true})
+			started := a.run(args{"command": "echo here; " + plugintest.Forever, names.start: true})
 			awaitText(t, started.Result.Stdout.Path, "here\n")
 			answer := a.use(call, args{arguments: started.ID})
 			assert.False(t, answer.IsError, answer.Text)

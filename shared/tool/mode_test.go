@@ -115,10 +115,10 @@ func TestModeUnitEndingWhereThePidIsALaterCommands(t *testing.T) {
 	}
 	newTools(t, tool.Mode, bash).Call(t.Context(), tool.Call{Name: "bash", Arguments: []byte(`{"command":"ls","mode":"background"}`)})
 	var text []byte
-	require.Eventually(t, func() bool {
+	plugintest.Eventually(t, "text in "+file, func() bool {
 		text, _ = os.ReadFile(file)
 		return len(text) > 0
-	}, hang, time.Millisecond)
+	})
 	assert.Contains(t, string(text), "[background process killed]")
 }
 
@@ -164,14 +164,14 @@ func TestModeBackgroundEndings(t *testing.T) {
 		awaitText(t, file, "oops\n\n\n[background process failed: exit status: 3]\n")
 	})
 	t.Run("stopped as the reminder says", func(t *testing.T) {
-		answer := a.run(args{"command": forever, "mode": "background"})
+		answer := a.run(args{"command": plugintest.Forever, "mode": "background"})
 		pid, file := background(t, answer)
 		assert.Equal(t, "[no output]", a.runs(fmt.Sprintf("kill -9 -%d", pid)).Text)
 		awaitText(t, file, "\n\n[background process failed: signal: 9 (SIGKILL)]\n")
 		assert.False(t, plugintest.Alive(pid))
 	})
 	t.Run("killed by the host", func(t *testing.T) {
-		pid, file := background(t, a.run(args{"command": "echo begun; " + forever, "mode": "background"}))
+		pid, file := background(t, a.run(args{"command": "echo begun; " + plugintest.Forever, "mode": "background"}))
 		awaitText(t, file, "begun\n")
 		_, err := a.bash.Kill(t.Context(), shared.KillRequest{PID: pid})
 		require.NoError(t, err)
@@ -189,7 +189,7 @@ func TestModeBackgroundEndings(t *testing.T) {
 func TestModeCloseLeavesCommandsAlone(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, tool.Mode)
-	pid, file := background(t, a.run(args{"command": "echo begun; " + forever, "mode": "background"}))
+	pid, file := background(t, a.run(args{"command": "echo begun; " + plugintest.Forever, "mode": "background"}))
 	awaitText(t, file, "begun\n")
 	require.NoError(t, a.Close())
 	assert.True(t, plugintest.Alive(pid))
@@ -222,7 +222,7 @@ func TestModeForegroundReportsWhatItLeftRunning(t *testing.T) {
 	assert.False(t, answer.IsError)
 	assert.Regexp(t, fmt.Sprintf(`^started\n\[still running, output in \S+; to stop: kill -9 %d\]$`, child), answer.Text)
 	a.runs(fmt.Sprintf("kill -9 %d", child))
-	awaitDeath(t, child)
+	plugintest.AwaitDeath(t, child)
 }
 
 func TestModeDescriptionNamesTheDirectory(t *testing.T) {
@@ -285,18 +285,18 @@ func awaitText(t *testing.T, path, text string) {
 	t.Helper()
 	var held string
 	defer func() { assert.Equal(t, text, held) }()
-	require.Eventually(t, func() bool {
+	plugintest.Eventually(t, "the text in "+path, func() bool {
 		bytes, err := os.ReadFile(path)
 		held = string(bytes)
 		return err == nil && held == text
-	}, hang, time.Millisecond)
+	})
 }
 
 // What the answers tell a model to run works confined, too.
 func TestModeStopsConfinedCommands(t *testing.T) {
 	t.Parallel()
 	bash, err := host.Launch(t.Context(), host.LaunchConfig{
-		Path:    pluginPath,
+		Path:    plugintest.Path,
 		LogDir:  t.TempDir(),
 		Confine: &shared.Confine{ReadOnly: true, BestEffort: true},
 	})
@@ -314,12 +314,12 @@ func TestModeStopsConfinedCommands(t *testing.T) {
 	left := a.runs("sleep 1001 & sleep 1002 & echo up").Result.Leftover
 	require.Len(t, left, 2)
 	assert.Equal(t, "[no output]", a.runs(fmt.Sprintf("kill -9 %d", left[0].PID)).Text)
-	awaitDeath(t, left[0].PID)
+	plugintest.AwaitDeath(t, left[0].PID)
 	assert.True(t, plugintest.Alive(left[1].PID))
 
 	// The bash of a background command has ended, and what it has left running is stopped.
 	pid, _ = background(t, a.run(args{"command": "sleep 1001 & sleep 1002 &", "mode": "background"}))
-	awaitDeath(t, pid)
+	plugintest.AwaitDeath(t, pid)
 	assert.Equal(t, "[no output]", a.runs(fmt.Sprintf("kill -9 -%d", pid)).Text)
 	a.awaitEnd(pid)
 }

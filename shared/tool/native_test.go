@@ -120,7 +120,7 @@ func TestNativeACommandThatTakesLongBecomesAJob(t *testing.T) {
 func TestNativeWaitForThatDoesNotMatch(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, tool.Native)
-	id := a.run(args{"command": "printf par; " + forever, "background": true}).ID
+	id := a.run(args{"command": "printf par; " + plugintest.Forever, "background": true}).ID
 	text := a.use("bash_job", args{"id": id, "wait_for": "par", "wait": 60}).Text
 	assert.Contains(t, text, "par\n[the line above is not finished]\n[job "+id+" is running")
 	assert.Contains(t, a.use("bash_job", args{"id": id, "wait_for": "tial", "wait": 1}).Text, "; the output has not matched wait_for")
@@ -134,7 +134,7 @@ func TestNativeKillSaysWhatItEnded(t *testing.T) {
 	assert.Regexp(t, fmt.Sprintf(`^started\n\[job %s ended with exit code 0, but left running %d \(.+\): bash_job`, answer.ID, child.PID), answer.Text)
 	text := a.use("bash_kill", args{"id": answer.ID}).Text
 	assert.Contains(t, text, fmt.Sprintf("[job %s terminated. It also ended %d (%s)", answer.ID, child.PID, child.Command))
-	awaitDeath(t, child.PID)
+	plugintest.AwaitDeath(t, child.PID)
 }
 
 func TestMalformedNativeCalls(t *testing.T) {
@@ -173,7 +173,7 @@ func TestNativeNamesTheLogOfATerminal(t *testing.T) {
 		{`seq 100; printf '\033[2J\033[Hdrawn'`, "drawn\n", "output: 100 lines not on the screen. ", ""},
 		{`seq 100; printf '\033[2J\033[3;5Hdrawn'`, "\n\n    drawn\n", "", ""},
 	} {
-		started := a.run(args{"command": test.command + "; exec " + forever, "tty": true, "background": true})
+		started := a.run(args{"command": test.command + "; exec " + plugintest.Forever, "tty": true, "background": true})
 		a.awaitScreen(started.Result.PID, test.screen)
 		id := started.ID
 		answer := a.use("bash_job", args{"id": id})
@@ -192,11 +192,11 @@ func TestNativeNamesTheLogOfATerminal(t *testing.T) {
 // awaitScreen waits until a job's terminal shows a text.
 func (a *agent) awaitScreen(pid int, text string) {
 	a.t.Helper()
-	require.Eventually(a.t, func() bool {
+	plugintest.Eventually(a.t, "the text on the screen", func() bool {
 		r, err := a.bash.Check(a.t.Context(), shared.CheckRequest{PID: pid, Peek: true})
 		require.NoError(a.t, err)
 		return r.Screen+"\n" == text
-	}, hang, time.Millisecond)
+	})
 }
 
 // inNoTime is an answer that came at once.

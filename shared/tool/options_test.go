@@ -118,13 +118,13 @@ func TestMaxWaitLetsTheCommandGoOn(t *testing.T) {
 			t.Parallel()
 			a := newAgentWith(t, dialect, plugin, tool.Options{MaxWait: 300 * time.Millisecond, Timeout: 3 * time.Second})
 			open := a.door("more")
-			answer := a.runs("echo first; read < more; echo second; " + forever)
+			answer := a.runs("echo first; read < more; echo second; " + plugintest.Forever)
 			assert.False(t, answer.IsError, answer.Text)
 			assert.Contains(t, answer.Text, words[dialect])
 			pid := answer.Result.PID
 			assert.True(t, plugintest.Alive(pid))
 			open()
-			check := shared.CheckRequest{PID: pid, Wait: hang, All: true, WaitFor: "second"}
+			check := shared.CheckRequest{PID: pid, Wait: plugintest.Hang, All: true, WaitFor: "second"}
 			if dialect == tool.Mode || dialect == tool.TaskID || dialect == tool.BashID {
 				check.WaitFor = ""
 			}
@@ -142,7 +142,7 @@ func TestMaxWaitLetsTheCommandGoOn(t *testing.T) {
 func TestMaxWaitBoundsAWaitToo(t *testing.T) {
 	t.Parallel()
 	a := newAgentWith(t, tool.Native, plugin, tool.Options{MaxWait: 300 * time.Millisecond})
-	id := a.run(args{"command": forever, "background": true}).ID
+	id := a.run(args{"command": plugintest.Forever, "background": true}).ID
 	assert.Contains(t, a.use("bash_job", args{"id": id, "wait": 1000}).Text, "is running")
 	assert.False(t, a.use("bash_kill", args{"id": id}).IsError)
 }
@@ -169,7 +169,7 @@ func TestErrLetRunMakesAJob(t *testing.T) {
 func TestModeMaxWaitEnding(t *testing.T) {
 	t.Parallel()
 	a := newAgentWith(t, tool.Mode, plugin, tool.Options{MaxWait: 100 * time.Millisecond, Timeout: time.Second})
-	answer := a.runs("echo begun; " + forever)
+	answer := a.runs("echo begun; " + plugintest.Forever)
 	awaitText(t, answer.Result.Stdout.Path, "begun\n\n\n[background process killed: it ran for 1s]\n")
 }
 

@@ -18,7 +18,7 @@ import (
 func TestCheckPIDOfAChild(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, tool.CheckPID)
-	r := a.runs(forever + " & echo up").Result
+	r := a.runs(plugintest.Forever + " & echo up").Result
 	child := r.Leftover[0]
 	belongs := fmt.Sprintf("[%d belongs to the command with pid %d; a kill ends all of it. ", child.PID, r.PID)
 	text := a.use("bash", args{"check_pid": child.PID}).Text
@@ -51,7 +51,7 @@ func TestACutWaitSaysSo(t *testing.T) {
 	const limit = "; a call waits at most 0.2s"
 	for dialect, names := range map[tool.Dialect]struct{ output, id string }{tool.Native: {"bash_job", "id"}, tool.Claude: {"BashOutput", "bash_id"}} {
 		a := newAgentWith(t, dialect, plugin, tool.Options{MaxWait: 200 * time.Millisecond})
-		id := a.runs("echo up; " + forever).ID
+		id := a.runs("echo up; " + plugintest.Forever).ID
 		text := a.use(names.output, args{names.id: id, "wait": 600}).Text
 		assert.Regexp(t, "(; |Note: )a call waits at most 0.2s", text)
 		text = a.use(names.output, args{names.id: id, "wait": 600, "wait_for": "never"}).Text
@@ -69,7 +69,7 @@ func TestACutWaitSaysSo(t *testing.T) {
 func TestATaskThatTimedOutSaysSo(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, tool.TaskID)
-	answer := a.run(args{"command": forever, "timeout": 300, "run_in_background": true})
+	answer := a.run(args{"command": plugintest.Forever, "timeout": 300, "run_in_background": true})
 	a.awaitEnd(answer.Result.PID)
 	text := a.use("bash_output", args{"task_id": answer.ID}).Text
 	assert.Contains(t, text, "\nStatus: killed\nCommand timed out and was killed.\nPID: ")

@@ -30,7 +30,7 @@ func TestBackgroundTaskManager(t *testing.T) {
 	a := newAgent(t, tool.TaskID)
 
 	t.Run("should create a task and return task id", func(t *testing.T) {
-		id := a.task(forever)
+		id := a.task(plugintest.Forever)
 		assert.Regexp(t, `^task_1[0-9a-z]{3}$`, id)
 		assert.False(t, a.use("bash_output", args{"task_id": id}).IsError)
 	})
@@ -41,7 +41,7 @@ func TestBackgroundTaskManager(t *testing.T) {
 		assert.Contains(t, answer.Text, "Task non-existent not found. ")
 	})
 	t.Run("should list all tasks", func(t *testing.T) {
-		first, second := a.task(forever), a.task(forever)
+		first, second := a.task(plugintest.Forever), a.task(plugintest.Forever)
 		assert.NotEqual(t, first, second)
 		text := a.use("bash_output", args{"task_id": "lost"}).Text // the answer lists the ids that exist
 		assert.Contains(t, text, first)
@@ -49,7 +49,7 @@ func TestBackgroundTaskManager(t *testing.T) {
 	})
 	t.Run("should append output to task", func(t *testing.T) {
 		open := a.door("append")
-		id := a.task("echo line 1; read < append; echo line 2; " + forever)
+		id := a.task("echo line 1; read < append; echo line 2; " + plugintest.Forever)
 		a.collect("bash_output", args{"task_id": id}, "", "Output:\nline 1\n")
 		open()
 		a.collect("bash_output", args{"task_id": id}, "", "Output:\nline 1\nline 2\n")
@@ -102,7 +102,7 @@ func TestShouldRunInBackground(t *testing.T) {
 
 	t.Run("should return true when user explicitly requests background", func(t *testing.T) {
 		t.Parallel()
-		answer := a.run(args{"command": "echo any command; " + forever, "run_in_background": true})
+		answer := a.run(args{"command": "echo any command; " + plugintest.Forever, "run_in_background": true})
 		assert.Equal(t, shared.StatusRunning, answer.Result.Status)
 		assert.Less(t, answer.Result.Duration, 8*time.Second)
 		assert.NotEmpty(t, answer.ID)
@@ -247,7 +247,7 @@ func TestTaskIDReachesWhatACommandLeftRunning(t *testing.T) {
 	text := a.use("bash_output", args{"task_id": answer.ID}).Text
 	assert.Contains(t, text, "Output:\nstarted\n\nExit Code: 0\nBackground PIDs: ")
 	assert.False(t, a.use("kill_bash", args{"task_id": answer.ID}).IsError)
-	awaitDeath(t, child)
+	plugintest.AwaitDeath(t, child)
 }
 
 func TestTaskIDCancelKillsTheCommand(t *testing.T) {
@@ -255,7 +255,7 @@ func TestTaskIDCancelKillsTheCommand(t *testing.T) {
 	a := newAgent(t, tool.TaskID)
 	ctx, cancel := context.WithCancel(t.Context())
 	live := writerFunc(func(p []byte) (int, error) { cancel(); return len(p), nil })
-	answer := a.Call(ctx, tool.Call{Name: "bash", Arguments: []byte(`{"command":"echo begun; ` + forever + `"}`), Live: live})
+	answer := a.Call(ctx, tool.Call{Name: "bash", Arguments: []byte(`{"command":"echo begun; ` + plugintest.Forever + `"}`), Live: live})
 	assert.Equal(t, "Command execution was cancelled. Below is the output (on stdout and stderr) before it was cancelled:\nbegun", answer.Text)
 	assert.False(t, plugintest.Alive(answer.Result.PID))
 }

@@ -151,7 +151,7 @@ func TestToolsetsShareABash(t *testing.T) {
 	second := newAgentOver(t, tool.BashID, first.bash)
 	third := newAgentOver(t, tool.CheckPID, first.bash)
 
-	started := first.start("echo mine; " + forever)
+	started := first.start("echo mine; " + plugintest.Forever)
 	first.collect("bash_output", args{"bash_id": started.ID}, started.Text, "mine")
 	assert.ErrorIs(t, second.output(started.ID).Err, shared.ErrNotFound)
 	assert.ErrorIs(t, second.kill(started.ID).Err, shared.ErrNotFound)
@@ -174,7 +174,7 @@ func TestCallsAreConcurrent(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 20 {
 			wg.Go(func() {
-				answer := a.run(args{"command": "echo begun; " + forever, "run_in_background": true})
+				answer := a.run(args{"command": "echo begun; " + plugintest.Forever, "run_in_background": true})
 				assert.False(t, answer.IsError, answer.Text)
 				a.use("bash_output", args{id: answer.ID})
 				var kills sync.WaitGroup

@@ -1,17 +1,13 @@
 //go:build unix
 
-package instance
+package instance_test
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -21,50 +17,31 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"bashplugin/shared/internal/instance"
 	"bashplugin/shared/internal/plugintest"
 )
-
-// hang bounds every wait in these tests: only a broken instance reaches it.
-const hang = time.Minute
 
 // handshake is the line of a plugin that is ready.
 const handshake = "echo '1|1|unix|/nowhere|netrpc|'"
 
 // config makes one for a plugin that is a shell script.
-func config(t *testing.T, script string) Config {
+func config(t *testing.T, script string) instance.Config {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "plugin")
 	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700))
-	return Config{
+	return instance.Config{
 		Path:      path,
 		Env:       os.Environ(),
 		Handshake: plugin.HandshakeConfig{ProtocolVersion: 1},
 		Plugins:   plugin.PluginSet{},
-		Stderr:    NewLog(hclog.NewNullLogger()),
+		Stderr:    instance.NewLog(hclog.NewNullLogger()),
 	}
-}
-
-func eventually(t *testing.T, what string, happened func() bool) {
-	t.Helper()
-	require.Eventually(t, happened, hang, 2*time.Millisecond, what)
 }
 
 // awaitPID returns the pid that a script writes to a file.
 func awaitPID(t *testing.T, path string) int {
 	t.Helper()
-	var pid int
-	eventually(t, "a pid in "+path, func() bool {
-		text, _ := os.ReadFile(path)
-		var err error
-		pid, err = strconv.Atoi(strings.TrimSpace(string(text)))
-		return err == nil && strings.HasSuffix(string(text), "\n")
-	})
-	return pid
-}
-
-func awaitDeath(t *testing.T, pid int) {
-	t.Helper()
-	eventually(t, fmt.Sprintf("the end of process %d", pid), func() bool { return !plugintest.Alive(pid) })
+	return plugintest.Number(t, plugintest.AwaitFile(t, path))
 }
 
 // A script's child, goroutines, descriptors and the process itself: nothing of a
@@ -85,15 +62,15 @@ func TestAFailedStartLeavesNothing(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			failed := make(chan error)
 			go func() {
-				_, err := Start(ctx, cfg)
+				_, err := instance.Start(ctx, cfg)
 				failed <- err
 			}()
 			child := awaitPID(t, file)
 			cancel()
 			require.Error(t, <-failed)
-			awaitDeath(t, child)
-			eventually(t, "goroutines end", func() bool { return runtime.NumGoroutine() <= goroutines+1 }) // this one
-			eventually(t, "no zombie is left", func() bool { return len(children(t)) == 0 })
+			plugintest.AwaitDeath(t, child)
+			plugintest.Eventually(t, "goroutines end", func() bool { return runtime.NumGoroutine() <= goroutines+1 }) // this one
+			plugintest.Eventually(t, "no zombie is left", func() bool { return len(children(t)) == 0 })
 			assert.LessOrEqual(t, countDescriptors(t), descriptors)
 		})
 	}
@@ -121,38 +98,38 @@ func children(t *testing.T) []string {
 
 func TestStart(t *testing.T) {
 	t.Parallel()
-	i, err := Start(t.Context(), config(t, handshake+"; exec sleep 1000"))
+	i, err := instance.Start(t.Context(), config(t, handshake+"; exec sleep 1000"))
 	require.NoError(t, err)
 	assert.Equal(t, "/nowhere", i.Addr.String())
 	assert.NotNil(t, i.TLS)
 	assert.True(t, plugintest.Alive(i.PID))
-	assert.False(t, IsStopped(i.PID))
+	assert.False(t, instance.IsStopped(i.PID))
 	assert.False(t, i.AwaitEnd(0))
 	i.Kill()
-	assert.True(t, i.AwaitEnd(hang))
+	assert.True(t, i.AwaitEnd(plugintest.Hang))
 	assert.False(t, plugintest.Alive(i.PID))
 	i.Kill() // again
 }
 
 func TestIsStopped(t *testing.T) {
 	t.Parallel()
-	i, err := Start(t.Context(), config(t, handshake+"; exec sleep 1000"))
+	i, err := instance.Start(t.Context(), config(t, handshake+"; exec sleep 1000"))
 	require.NoError(t, err)
 	require.NoError(t, syscall.Kill(i.PID, syscall.SIGSTOP))
-	eventually(t, "it is stopped", func() bool { return IsStopped(i.PID) })
+	plugintest.Eventually(t, "it is stopped", func() bool { return instance.IsStopped(i.PID) })
 	i.Kill()
-	assert.True(t, i.AwaitEnd(hang), "although it is stopped")
+	assert.True(t, i.AwaitEnd(plugintest.Hang), "although it is stopped")
 }
 
 func TestKillEndsTheProcessGroup(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "pid")
-	i, err := Start(t.Context(), config(t, "sleep 1000 & echo $! >"+file+"; "+handshake+"; wait"))
+	i, err := instance.Start(t.Context(), config(t, "sleep 1000 & echo $! >"+file+"; "+handshake+"; wait"))
 	require.NoError(t, err)
 	child := awaitPID(t, file)
 	i.Kill()
-	assert.True(t, i.AwaitEnd(hang))
-	awaitDeath(t, child)
+	assert.True(t, i.AwaitEnd(plugintest.Hang))
+	plugintest.AwaitDeath(t, child)
 }
 
 // A helper that clears up behind the plugin holds its stdout: that is waited for.
@@ -160,41 +137,23 @@ func TestAwaitEndWaitsForAGuardian(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "pid")
 	guardian := strings.ReplaceAll("setsid sh -c 'echo $$ >PID; exec sleep 1000' 2>/dev/null & until [ -s PID ]; do sleep 0.01; done; ", "PID", file)
-	i, err := Start(t.Context(), config(t, guardian+handshake+"; exec sleep 1000"))
+	i, err := instance.Start(t.Context(), config(t, guardian+handshake+"; exec sleep 1000"))
 	require.NoError(t, err)
 	i.Kill()
-	awaitDeath(t, i.PID)
+	plugintest.AwaitDeath(t, i.PID)
 	assert.False(t, i.AwaitEnd(50*time.Millisecond), "the guardian still works")
 	require.NoError(t, syscall.Kill(awaitPID(t, file), syscall.SIGKILL))
-	assert.True(t, i.AwaitEnd(hang))
-}
-
-// buffer is a log that a test may read while others write.
-type buffer struct {
-	mu   sync.Mutex // guards text
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
+	assert.True(t, i.AwaitEnd(plugintest.Hang))
 }
 
 // What a plugin writes on its stderr is logged, whatever it is.
 func TestStderrIsLogged(t *testing.T) {
 	t.Parallel()
-	log := new(buffer)
+	log := new(plugintest.Buffer)
 	cfg := config(t, `echo '{"@message":5}' >&2; echo '{"@level":"info","@message":"up"}' >&2; `+handshake+`; printf last >&2`)
-	cfg.Stderr = NewLog(hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Trace, DisableTime: true}))
-	i, err := Start(t.Context(), cfg)
+	cfg.Stderr = instance.NewLog(hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Trace, DisableTime: true}))
+	i, err := instance.Start(t.Context(), cfg)
 	require.NoError(t, err)
-	require.True(t, i.AwaitEnd(hang))
+	require.True(t, i.AwaitEnd(plugintest.Hang))
 	assert.Equal(t, "[DEBUG] {\"@message\":5}\n[INFO]  up\n[DEBUG] last\n", log.String())
 }

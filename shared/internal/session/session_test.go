@@ -468,7 +468,7 @@ func (w *world) nothingIsPending(hosts []*Host, running int) {
 // A network in memory does all that networks do. Whatever that is, each call runs once at most and
 // returns its own outcome or a true error, live bytes are a prefix in order, and nothing is left.
 func TestSimulation(t *testing.T) {
-	log.SetOutput(io.Discard) // go-plugin says of each connection how it ended
+	log.SetOutput(io.Discard)                       // go-plugin says of each connection how it ended
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that a seed repeats
 	bubble(t, func(t *testing.T) {
 		for seed := *first; seed < *first+*seeds; seed++ {
