@@ -26,13 +26,14 @@ var Plugins = plugin.PluginSet{PluginName: &Plugin{}}
 // plugin sets Impl and serves it.
 type Plugin struct {
 	// Impl is the Bash that the plugin serves. If it is an io.Closer, a Client
-	// closes it before ending the plugin. A call that takes 20 s longer than its
-	// request allows counts as a crash of the plugin, and so does an ErrCrashed
-	// or ErrClosed from Impl.
+	// closes it before ending the plugin. A call that takes 24 s longer than its
+	// request allows counts as a crash of the plugin, as does one that takes 3 s longer
+	// while the plugin's process is stopped, and an ErrCrashed or ErrClosed from Impl.
+	// If it is a serve.Configurer, it gets the session's settings before the first call.
 	Impl Bash
 
-	// Disconnected, if not nil, is called each time a connected host is gone, for
-	// any reason.
+	// Disconnected, if not nil, is called when a host is gone, for any reason, once for
+	// each Bash that it has dispensed.
 	Disconnected func()
 
 	// Logs says where the logs of the commands are, for the error of a call under way

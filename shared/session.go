@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/rpc"
+	"runtime/debug"
 
 	"github.com/hashicorp/go-plugin"
 
@@ -30,7 +31,11 @@ func OpenSession(ctx context.Context, config session.Config, settings SessionCon
 		return nil, nil, "", refusal(err)
 	}
 	about, err := session.Decode[opened](info)
-	return s, &client{session: s}, about.Logs, err
+	if err != nil {
+		s.Close()
+		return nil, nil, "", err
+	}
+	return s, &client{session: s}, about.Logs, nil
 }
 
 // dispensed returns the Bash of a session over a connection that go-plugin has made.
@@ -100,12 +105,23 @@ func NewServer(open func(SessionConfig) (Opening, error)) *session.Server {
 			config, err := session.Decode[SessionConfig](settings)
 			config.Host = identity
 			if err == nil {
-				opening, err = open(config)
+				opening, err = openSafely(open, config)
 			}
 			info, _ := session.Encode(opened{Logs: opening.Logs, Err: wireError(err)}) // cannot fail
 			return session.Served{Value: opening.Bash, End: opening.End}, info, err == nil
 		},
 	}
+}
+
+// openSafely makes a panic the error of one host.
+func openSafely(open func(SessionConfig) (Opening, error), config SessionConfig) (opening Opening, err error) {
+	defer func() {
+		p := recover()
+		if p != nil {
+			err = &Error{Code: CodeInternal, Message: fmt.Sprintf("the plugin panicked: %v\n%s", p, debug.Stack())}
+		}
+	}()
+	return open(config)
 }
 
 // NewService returns the net/rpc service for one connection. It is for package serve.

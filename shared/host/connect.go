@@ -118,9 +118,14 @@ func (cfg *ConnectConfig) say(lost bool) {
 	cfg.Logger.Info("connected again", "address", cfg.Address)
 }
 
+// dialPatience bounds one attempt to reach the plugin's machine: the kernel repeats a lost first packet more
+// and more rarely.
+const dialPatience = 5 * time.Second
+
 // dial makes a connection that both sides have accepted.
 func (cfg *ConnectConfig) dial(ctx context.Context) (net.Conn, error) {
-	socket, err := new(net.Dialer).DialContext(ctx, "tcp", cfg.Address)
+	dialer := net.Dialer{Timeout: dialPatience}
+	socket, err := dialer.DialContext(ctx, "tcp", cfg.Address)
 	if err != nil {
 		return nil, err
 	}

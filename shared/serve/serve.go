@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-plugin"
@@ -88,13 +89,15 @@ type local struct {
 	config *tls.Config // nil: whoever connects is served
 	server *plugin.RPCServer
 	lobby  lobby
+
+	anybody atomic.Int64 // connections without TLS
 }
 
 // serve serves one connection. The first host that has shown its certificate is the only one.
 func (l *local) serve(listener net.Listener, socket net.Conn) {
 	defer l.lobby.leave(socket)
 	if l.config == nil {
-		l.server.ServeConn(muxconn.New(socket, 0))
+		l.serveAnybody(socket)
 		return
 	}
 	conn := tls.Server(socket, l.config)
@@ -106,6 +109,20 @@ func (l *local) serve(listener net.Listener, socket net.Conn) {
 	l.lobby.leave(socket)
 	listener.Close()
 	l.server.ServeConn(muxconn.New(conn, 0))
+}
+
+// maxAnybody is how many connections are served at a time where nobody shows who it is.
+const maxAnybody = 64
+
+// serveAnybody serves a host without mutual TLS. A later connection never displaces an earlier one.
+func (l *local) serveAnybody(socket net.Conn) {
+	l.lobby.leave(socket)
+	defer l.anybody.Add(-1)
+	if l.anybody.Add(1) > maxAnybody {
+		socket.Close()
+		return
+	}
+	l.server.ServeConn(muxconn.New(socket, 0))
 }
 
 // accept serves each connection, which enters the lobby, until the listener is closed, or fails for good.

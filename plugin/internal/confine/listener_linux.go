@@ -131,15 +131,19 @@ func (ls *Listeners) serve() {
 	defer close(ls.done)
 	conn, err := ls.ready.SyscallConn()
 	for err == nil {
-		err = conn.Read(func(uintptr) bool {
-			var events [16]unix.EpollEvent
-			n, err := unix.EpollWait(ls.epoll, events[:], 0)
-			for _, event := range events[:max(0, n)] {
-				ls.answerNext(int(event.Fd))
-			}
-			return n > 0 || err != nil
-		})
+		err = conn.Read(func(uintptr) bool { return ls.answerSome() })
 	}
+}
+
+// answerSome answers a call of each of some listeners that have one. It returns false if none
+// has.
+func (ls *Listeners) answerSome() bool {
+	var events [16]unix.EpollEvent
+	n, _ := unix.EpollWait(ls.epoll, events[:], 0)
+	for _, event := range events[:max(0, n)] {
+		ls.answerNext(int(event.Fd))
+	}
+	return n != 0
 }
 
 // answerNext answers a call of a listener, if one waits.
@@ -169,12 +173,11 @@ func (l *Listener) decide(c *call) (errno syscall.Errno, decided bool) {
 	if c.architecture != numbers.architecture {
 		numbers = machines[runtime.GOARCH].compat
 	}
-	switch uint32(c.number) {
-	case numbers.kill:
-		waits := func() bool { return l.control(unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&c.id)) == nil }
-		return l.kill(int(c.thread), waits, int(int32(c.arguments[0])), syscall.Signal(int32(c.arguments[1])))
+	if uint32(c.number) != numbers.kill {
+		return 0, false
 	}
-	return 0, false
+	waits := func() bool { return l.control(unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&c.id)) == nil }
+	return l.kill(int(c.thread), waits, int(int32(c.arguments[0])), syscall.Signal(int32(c.arguments[1])))
 }
 
 // hasCall reports whether a call waits: to receive one would wait for it.

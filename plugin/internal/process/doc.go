@@ -55,6 +55,14 @@
 // and then ends. All other commands are forked by one thread, because a command can give its
 // children to the thread that has forked it.
 //
+// # Peers
+//
+// A confined command can signal its own processes alone, as its domain of Landlock is its own.
+// The commands of a confined session are Peers: Group.SignalPeer does for a process of one what
+// kill(2) would do with those of another, and nothing else. It finds out to which group a
+// process belongs as a sweep does, by the tag and by the child of this process from which it
+// descends.
+//
 // # Limits
 //
 // What limits each process (Spec.Rlimits) is set on the program by ptrace before it runs.

@@ -14,9 +14,8 @@ type Spec struct {
 	Env   []string
 	Files []*os.File // stdin, stdout, stderr, and further descriptors from 3 on
 
-	Terminal bool // stdin is a terminal, which the program's session takes as its own
-
-	Peers *Peers // the groups with which the program's may exchange signals; nil: none
+	Terminal bool   // stdin is a terminal, which the program's session takes as its own
+	Peers    *Peers // the groups that the program may signal, and that may signal it; nil: none
 
 	// Restrict restricts the thread that calls it, which forks the program and then ends: the
 	// program inherits that, and nothing else does. A thread that lived on would be in reach of
@@ -25,6 +24,12 @@ type Spec struct {
 
 	Rlimits map[int]uint64 // Linux only: the most that it and its descendants may set these limits to
 	Cgroup  *os.File       // Linux only: the directory of the cgroup that it starts in; nil: this process's
+}
+
+// Peers are groups that may signal each other by SignalPeer, although the kernel keeps them
+// apart.
+type Peers struct {
+	_ byte // so that each has an address of its own
 }
 
 // fork starts a program that carries a tag, on a thread. Only one fork may run at a time,

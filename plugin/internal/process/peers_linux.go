@@ -35,8 +35,7 @@ func (g *Group) SignalPeer(thread int, waits func() bool, pid int, sig syscall.S
 	if !mayAsk(thread) || !waits() { // in this order: a thread that waits still was the one that was looked at
 		return 0, false
 	}
-	err := unix.PidfdSendSignal(pidfd, sig, nil, flags)
-	errors.As(err, &errno)
+	errno, _ = errors.AsType[syscall.Errno](unix.PidfdSendSignal(pidfd, sig, nil, flags))
 	return errno, errno != unix.ESRCH
 }
 
@@ -49,14 +48,11 @@ func (g *Group) openPeer(pid int) int {
 			return pidfd
 		}
 	}
-	if g.peerOf(pid) == nil {
-		return -1
-	}
 	pidfd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		return -1
 	}
-	// If the process lives as it is signalled, it is the one that has been looked at here.
+	// If the process lives when it is signalled, its pid was its own here.
 	if peer := g.peerOf(pid); peer == nil || !peer.isAbove(pid) {
 		unix.Close(pidfd)
 		return -1

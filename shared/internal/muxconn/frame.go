@@ -46,12 +46,12 @@ func pong(ping []byte) []byte {
 	return answer
 }
 
-// heartbeat returns a ping that no multiplexer waits for: yamux counts its own from 0 up.
+// heartbeat returns the answer to a ping that nobody has asked: the multiplexer of the other side ignores it.
 func heartbeat() []byte {
 	ping := make([]byte, headerSize)
 	ping[1] = typePing
-	binary.BigEndian.PutUint16(ping[2:], flagSYN)
-	binary.BigEndian.PutUint32(ping[8:], 1<<32-1)
+	binary.BigEndian.PutUint16(ping[2:], flagACK)
+	binary.BigEndian.PutUint32(ping[8:], 1<<32-1) // yamux counts its own from 0 up
 	return ping
 }
 

@@ -4,8 +4,8 @@
 // longer than that and still alive; and over a slow connection an answer takes its time. A
 // Conn therefore
 //
-//   - answers yamux's pings itself. A connection ends when the other side ends it or, if that is asked
-//     for, when nothing has come for some time. Both sides send heartbeats then;
+//   - answers yamux's pings itself. A connection ends when the other side ends it;
+//   - with a bound for silence, also ends when nothing has come for that long. Both sides send heartbeats;
 //   - keeps bytes in memory that the other side does not read yet, so that Write
 //     never blocks. yamux holds each stream back at 256 KiB, which bounds this memory;
 //   - reports every end of the connection as a plain io.EOF, and drops later writes.
@@ -89,8 +89,7 @@ func (c *Conn) hasEnded() bool {
 	}
 }
 
-// sendBeat sends a heartbeat, which is a ping: the multiplexer of the other side answers it, and that of
-// this side does not miss the answer.
+// sendBeat sends a heartbeat.
 func (c *Conn) sendBeat() {
 	if c.hasEnded() {
 		return

@@ -18,6 +18,7 @@ type Session struct {
 	attempt  uint64     // the number of the latest connection
 	linger   time.Duration
 	lostAt   time.Time
+	late     *time.Timer // ends the session of a host that does not come back; nil: it was never lost
 	ended    bool
 	calls    map[uint64]*Call
 	streams  map[uint64]*Stream
@@ -99,6 +100,7 @@ func (s *Session) attach(e *Endpoint, args OpenArgs) bool {
 	old := s.endpoint
 	s.endpoint = e
 	s.attempt = args.Attempt
+	s.stopLateLocked()
 	s.mu.Unlock()
 	if old != nil {
 		old.lost()
@@ -140,7 +142,7 @@ func (s *Session) resume(progress Progress) {
 // detach ends the session of a connection that has ended, unless the host comes back.
 func (s *Session) detach(e *Endpoint) {
 	s.mu.Lock()
-	if s.endpoint != e {
+	if s.endpoint != e || s.ended {
 		s.mu.Unlock()
 		return
 	}
@@ -148,16 +150,24 @@ func (s *Session) detach(e *Endpoint) {
 	s.lostAt = time.Now()
 	attempt := s.attempt
 	linger := s.linger
+	if linger > 0 {
+		s.late = time.AfterFunc(linger, func() { s.endLost(attempt) })
+	}
 	s.mu.Unlock()
 	if linger == 0 {
 		s.end("")
 		return
 	}
-	time.AfterFunc(linger, func() { s.endLost(attempt) })
 	s.server.limitLingering(s.identity)
 }
 
-// endLost ends the session if no connection has followed that attempt.
+func (s *Session) stopLateLocked() {
+	if s.late != nil {
+		s.late.Stop()
+	}
+}
+
+// endLost ends the session if the connection of that attempt was the last one.
 func (s *Session) endLost(attempt uint64) {
 	s.mu.Lock()
 	lost := s.attempt == attempt && s.endpoint == nil
@@ -197,6 +207,7 @@ func (s *Session) end(reason string) {
 	}
 	s.ended = true
 	e := s.endpoint
+	s.stopLateLocked()
 	s.mu.Unlock()
 	if e != nil && reason != "" {
 		e.tell(newsGoodbye, reason)

@@ -17,21 +17,22 @@ import (
 )
 
 const (
-	// A host that gets no answer to a call within the time that the call may take looks every
-	// lookTime whether that has changed, and takes the plugin for gone after maxLooks: a host that
-	// was itself stopped has the time to read the answer.
+	// A call that is not answered in the time that it may take, from when it was sent, is looked after
+	// every lookTime. After maxLooks the plugin counts as gone; after one, if its process is stopped.
+	// Several looks give a host that was itself stopped the time to read the answer.
 	lookTime = 3 * time.Second
 	maxLooks = 7
 
-	// cancelPatience is how long a call that its caller has cancelled waits for the plugin's answer.
-	cancelPatience = 3 * time.Second
+	// A call that its caller has cancelled waits for the plugin's answer for as many times cancelLook, also
+	// because of hosts that were stopped.
+	cancelLook  = time.Second
+	cancelLooks = 3
 
-	// redialTime is the pause between two attempts to connect again.
+	// redialTime is the pause before an attempt to connect again.
 	redialTime = 100 * time.Millisecond
 
-	// redialPatience bounds an attempt to reach the plugin's machine again: the kernel repeats a lost
-	// first packet more and more rarely.
-	redialPatience = 5 * time.Second
+	// redialPatience bounds an attempt to connect again.
+	redialPatience = 10 * time.Second
 
 	// tellTime is how long the end of a call may wait for another call that takes the news along.
 	tellTime = 100 * time.Millisecond
@@ -61,7 +62,6 @@ type Config struct {
 type Lost struct {
 	Reason  string
 	Planned bool // the plugin has ended it, and the Reason is the plugin's
-	Ended   bool // the plugin knows no such session any more
 }
 
 func (l *Lost) Error() string { return l.Reason }
@@ -149,7 +149,7 @@ func (h *Host) start(ctx context.Context, at *line) (*Host, []byte, error) {
 		at.end()
 		return nil, nil, err
 	}
-	h.linger = reply.Linger
+	h.linger = min(reply.Linger, h.config.Linger)
 	h.line = at
 	go h.keep(at)
 	return h, reply.Info, nil
@@ -178,13 +178,16 @@ func (h *Host) enter(ctx context.Context, at *line, progress *Progress) (*OpenRe
 	if progress == nil {
 		args.Settings = h.config.Settings
 	}
-	go at.follow(args.Lifeline, h.news)
 	reply := new(OpenReply)
 	err := at.during(ctx, func() error { return at.conn.Call("Plugin.Open", args, reply) })
-	if err == nil && reply.Refused {
-		err = &Refused{Version: reply.Version, Info: reply.Info, Ended: reply.Ended}
+	switch {
+	case err != nil:
+		return nil, err
+	case reply.Refused:
+		return nil, &Refused{Version: reply.Version, Info: reply.Info, Ended: reply.Ended}
 	}
-	return reply, err
+	go at.follow(args.Lifeline, h.news)
+	return reply, nil
 }
 
 // keep waits for the loss of the connection, and dials again until that takes longer than the session
@@ -203,7 +206,7 @@ func (h *Host) keep(at *line) {
 		h.note(nil)
 		next, err := h.redial()
 		if err != nil {
-			h.end(&Lost{Reason: "its connection ended", Ended: isEnded(err)})
+			h.end(&Lost{Reason: "its connection ended"})
 			return
 		}
 		at = next
@@ -221,16 +224,14 @@ func (h *Host) redial() (*line, error) {
 	ctx, cancel := context.WithTimeout(h.life, h.linger)
 	defer cancel()
 	for {
-		if ctx.Err() != nil {
+		select {
+		case <-ctx.Done():
 			return nil, ctx.Err()
+		case <-time.After(redialTime):
 		}
 		at, err := h.again(ctx)
 		if err == nil || isEnded(err) {
 			return at, err
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(redialTime):
 		}
 	}
 }
@@ -267,6 +268,16 @@ func (h *Host) progress() *Progress {
 
 // note sets the present connection; nil: it is lost.
 func (h *Host) note(at *line) {
+	h.set(at)
+	if at != nil {
+		h.tellAll(at) // of what was cancelled while the connection was opened
+	}
+	if h.config.Changed != nil {
+		h.config.Changed(at == nil)
+	}
+}
+
+func (h *Host) set(at *line) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.line = at
@@ -274,8 +285,35 @@ func (h *Host) note(at *line) {
 		h.since = time.Now()
 	}
 	h.wakeLocked()
-	if h.config.Changed != nil {
-		h.config.Changed(at == nil)
+}
+
+// tellAll tells the plugin on a new connection of everything that is cancelled or done.
+func (h *Host) tellAll(at *line) {
+	h.mu.Lock()
+	var cancels []Cancel
+	for _, cancel := range h.cancels {
+		cancels = append(cancels, cancel)
+	}
+	done := h.done
+	h.done = nil
+	h.mu.Unlock()
+	if len(cancels)+len(done) > 0 {
+		go h.tell(at, TellArgs{Cancels: cancels, Done: done})
+	}
+}
+
+// tell sends news. What the plugin has heard of calls that are given up need not be said again.
+func (h *Host) tell(at *line, news TellArgs) {
+	err := at.conn.Call("Plugin.Tell", news, new(Nothing))
+	if err != nil {
+		return // the next connection begins with it
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, cancel := range news.Cancels {
+		if cancel.GiveUp {
+			delete(h.cancels, cancel.Number)
+		}
 	}
 }
 
@@ -377,8 +415,8 @@ func (h *Host) finish(n uint64) {
 	}
 }
 
-// takeDone returns what a message on this connection is to tell. If the connection is an old one, the
-// message may be lost.
+// takeDone returns what a message on this connection is to tell: nothing if the connection is an old one,
+// on which the message could be lost.
 func (h *Host) takeDone(at *line) []uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -402,7 +440,7 @@ func (h *Host) tellDone() {
 	}
 	h.done = nil
 	h.mu.Unlock()
-	at.conn.Go("Plugin.Tell", TellArgs{Done: done}, new(Nothing), make(chan *rpc.Call, 1))
+	h.tell(at, TellArgs{Done: done})
 }
 
 // cancel tells the plugin that a call is cancelled. With giveUp nobody waits for it any more.
@@ -415,17 +453,9 @@ func (h *Host) cancel(n uint64, cause string, giveUp bool) {
 	}
 	at := h.line
 	h.mu.Unlock()
-	if at == nil {
-		return // the next connection begins with it
+	if at != nil { // otherwise the next connection begins with it
+		go h.tell(at, TellArgs{Cancels: []Cancel{c}})
 	}
-	go func() {
-		err := at.conn.Call("Plugin.Tell", TellArgs{Cancels: []Cancel{c}}, new(Nothing))
-		if err == nil && giveUp {
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			delete(h.cancels, n)
-		}
-	}()
 }
 
 // state returns the connection, nil if there is none, and a channel that is closed when that
@@ -446,12 +476,11 @@ func Do[Q, A any](ctx context.Context, h *Host, method string, request Q, live *
 		args.Stream = live.number
 	}
 	var reply *Reply[A]
-	err := h.call(ctx, n, limit, func(at *line, done chan *rpc.Call) {
-		reply = new(Reply[A]) // an earlier one may still be written
+	err := h.call(ctx, n, limit, func(at *line, sent *sending) {
+		reply = new(Reply[A]) // net/rpc may still write to that of an earlier connection
 		args := args
 		args.Done = h.takeDone(at)
-		into := reply
-		go at.conn.Go("Plugin."+method, args, into, done) // a plugin that is stopped takes no large request
+		go sent.send(at, "Plugin."+method, args, reply)
 	})
 	h.finish(n)
 	switch {
@@ -463,12 +492,40 @@ func Do[Q, A any](ctx context.Context, h *Host, method string, request Q, live *
 	return reply.Value, nil
 }
 
+// sending is a message under way on one connection.
+type sending struct {
+	on       *line
+	answered chan *rpc.Call
+	sent     atomic.Pointer[time.Time] // when the connection had taken all of it; nil: not yet
+}
+
+func newSending(at *line) *sending {
+	return &sending{on: at, answered: make(chan *rpc.Call, 1)}
+}
+
+// send sends the message. It may take long: a plugin that is stopped takes no large message.
+func (s *sending) send(at *line, method string, args, reply any) {
+	at.conn.Go(method, args, reply, s.answered)
+	now := time.Now()
+	s.sent.Store(&now)
+}
+
+// result returns the error of an answer, and whether it is one. Otherwise the connection is lost, and ended.
+func (s *sending) result(answer *rpc.Call) (err error, ok bool) {
+	_, understood := errors.AsType[rpc.ServerError](answer.Error)
+	if answer.Error == nil || understood && isCurrent(s.on) {
+		return answer.Error, true
+	}
+	s.on.end()
+	return nil, false
+}
+
 // call sends a call, again on each new connection, and waits for the answer.
-func (h *Host) call(ctx context.Context, n uint64, limit Limit, send func(*line, chan *rpc.Call)) error {
-	var sentOn *line
-	var done chan *rpc.Call
+func (h *Host) call(ctx context.Context, n uint64, limit Limit, send func(*line, *sending)) error {
+	under := newSending(nil) // nothing is sent yet
 	var patience <-chan time.Time
 	over := ctx.Done()
+	cancelledLooks := 0
 	looks := 0
 	moved := int64(0)
 	look := newLook(h.config.Patient, limit.Answer)
@@ -478,31 +535,38 @@ func (h *Host) call(ctx context.Context, n uint64, limit Limit, send func(*line,
 		if lost != nil {
 			return lost
 		}
-		if at != nil && at != sentOn {
-			sentOn = at
+		if at != nil && at != under.on {
+			under = newSending(at)
 			looks = 0
-			done = make(chan *rpc.Call, 1)
-			send(at, done)
+			send(at, under)
 		}
 		select {
-		case answer := <-done:
-			_, understood := errors.AsType[rpc.ServerError](answer.Error)
-			if answer.Error == nil || understood {
-				return answer.Error
+		case answer := <-under.answered:
+			err, ok := under.result(answer)
+			if ok {
+				return err
 			}
-			done = nil
-			sentOn.end() // then there is another one, or the session ends
 		case <-changed:
 		case <-over:
 			over = nil
-			patience = time.After(after(limit.Cancel, cancelPatience))
+			patience = time.After(after(limit.Cancel, cancelLook))
 			h.cancel(n, h.config.Cause(context.Cause(ctx)), false)
 		case <-patience:
-			return h.giveUp(ctx, n, at == nil, since)
+			cancelledLooks++
+			if cancelledLooks == cancelLooks {
+				return h.giveUp(ctx, n, at == nil, since)
+			}
+			patience = time.After(cancelLook)
 		case <-look.C:
 			look.Reset(lookTime)
-			if at == nil {
+			sent := under.sent.Load()
+			if at == nil || sent == nil {
 				continue // it cannot answer
+			}
+			early := after(limit.Answer, lookTime) - time.Since(*sent)
+			if early > 0 {
+				look.Reset(early)
+				continue
 			}
 			before := moved
 			moved = at.moved()
@@ -610,28 +674,24 @@ func (r *Reader) Copy(w io.Writer) error {
 
 // next asks for the next bytes, on each connection until they come.
 func (r *Reader) next(from int64, most int) (*LiveReply, error) {
-	var sentOn *line
-	var done chan *rpc.Call
+	under := newSending(nil) // nothing is sent yet
 	var reply *LiveReply
 	for {
 		at, _, changed, lost := r.host.state()
 		if lost != nil {
 			return nil, lost
 		}
-		if at != nil && at != sentOn {
-			sentOn = at
-			done = make(chan *rpc.Call, 1)
+		if at != nil && at != under.on {
+			under = newSending(at)
 			reply = new(LiveReply)
-			go at.conn.Go("Plugin.Live", LiveArgs{Number: r.number, From: from, Most: most}, reply, done)
+			go under.send(at, "Plugin.Live", LiveArgs{Number: r.number, From: from, Most: most}, reply)
 		}
 		select {
-		case answer := <-done:
-			_, understood := errors.AsType[rpc.ServerError](answer.Error)
-			if answer.Error == nil || understood && isCurrent(sentOn) {
-				return reply, answer.Error
+		case answer := <-under.answered:
+			err, ok := under.result(answer)
+			if ok {
+				return reply, err
 			}
-			done = nil
-			sentOn.end()
 		case <-changed:
 		case <-r.stopped:
 			return &LiveReply{End: true}, nil

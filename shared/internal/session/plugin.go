@@ -86,9 +86,10 @@ func (e *Endpoint) Open(args OpenArgs, reply *OpenReply) error {
 		reply.Refused = true
 		return nil
 	case !s.attach(e, args):
-		if args.Resume == nil {
+		if args.Resume == nil { // the host has no attempt before the first
 			s.end("")
 		}
+		reply.Ended = true
 		reply.Refused = true
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -243,9 +244,13 @@ func TestFloodsOfSignals(t *testing.T) {
 		}
 		for _, pid := range floods {
 			assert.Equal(t, shared.StatusRunning, plugintest.Check(t, bash, shared.CheckRequest{PID: pid}).Status)
-			plugintest.Kill(t, bash, pid)
 		}
+		plugintest.Kill(t, bash, floods[0])
 		assert.Equal(t, plugin, bash.PluginPID())
 		reaches(t, bash, job)
+
+		// Calls that wait for a plugin that is killed keep nothing alive.
+		require.NoError(t, syscall.Kill(plugin, syscall.SIGKILL))
+		plugintest.AwaitDeath(t, append(floods, job)...)
 	})
 }
