@@ -3,7 +3,6 @@ package shared
 import (
 	"bytes"
 	"encoding/json"
-	"reflect"
 	"testing"
 	"time"
 
@@ -11,35 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fill gives every field of a struct a value that is not zero.
-func fill(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Struct:
-		if v.Type() == reflect.TypeFor[time.Time]() {
-			v.Set(reflect.ValueOf(time.Unix(1_700_000_000, 123_000_000).UTC()))
-			return
-		}
-		for i := range v.NumField() {
-			fill(v.Field(i))
-		}
-	case reflect.Slice:
-		if v.Type() != reflect.TypeFor[[]Result]() {
-			v.Set(reflect.MakeSlice(v.Type(), 2, 2))
-			fill(v.Index(0))
-			fill(v.Index(1))
-		}
-	case reflect.String:
-		v.SetString("<a & b> 語")
-	case reflect.Bool:
-		v.SetBool(true)
-	default:
-		v.SetInt(3_000_000)
-	}
-}
-
 func TestEveryFieldOfAResultIsInItsJSON(t *testing.T) {
-	var want Result
-	fill(reflect.ValueOf(&want).Elem())
+	want := filled[Result](t)
 	want.Jobs = []Result{{PID: 9, Status: StatusRunning, ExitCode: -1}, {PID: 10, Status: StatusCompleted}}
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -48,7 +20,7 @@ func TestEveryFieldOfAResultIsInItsJSON(t *testing.T) {
 	var got Result
 	require.NoError(t, json.Unmarshal(text.Bytes(), &got))
 	assert.Equal(t, want, got)
-	assert.Contains(t, text.String(), `"content":"<a & b> 語"`)
+	assert.Contains(t, text.String(), `"content":"<a & b> 語 `)
 	assert.NotRegexp(t, `"[^"]*[A-Z][^"]*":`, text.String(), "names are in snake_case")
 }
 

@@ -28,5 +28,6 @@ func Python(t testing.TB, program string) string {
 	if _, err := exec.LookPath(path); err != nil {
 		t.Skip("there is no " + path)
 	}
-	return path + " - <<'END'\nimport ctypes, os, socket, struct\nlibc = ctypes.CDLL(None, use_errno=True)\n" + program + "\nEND"
+	const begin = "import ctypes, os, socket, struct\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+	return path + " - <<'END'\n" + begin + program + "\nEND"
 }

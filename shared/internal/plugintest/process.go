@@ -21,7 +21,8 @@ import (
 // threads still run.
 func Alive(pid int) bool {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // after the name, which may contain anything
+	afterName := text[bytes.LastIndexByte(text, ')')+1:] // the name may contain anything
+	fields := strings.Fields(string(afterName))
 	return len(fields) > 17 && (fields[0] != "Z" && fields[0] != "X" || fields[17] > "1")
 }
 

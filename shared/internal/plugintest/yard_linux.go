@@ -46,7 +46,7 @@ func actAsPlugin() {
 		err = forbid(uint32(call))
 	}
 	if err == nil {
-		os.Unsetenv(pluginEnv)
+		_ = os.Unsetenv(pluginEnv)
 		err = syscall.Exec(plugin, append([]string{plugin}, os.Args[1:]...), os.Environ())
 	}
 	fmt.Fprintln(os.Stderr, err)
@@ -75,7 +75,9 @@ func forbid(call uint32) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program))); errno != 0 {
+	const filterMode = unix.SECCOMP_SET_MODE_FILTER
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, filterMode, 0, uintptr(unsafe.Pointer(&program)))
+	if errno != 0 {
 		return errno
 	}
 	return nil
@@ -136,7 +138,13 @@ func (y *Yard) Launch(t testing.TB, confine *shared.Confine) *host.Client {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	return LaunchWith(t, host.LaunchConfig{Path: self, Dir: y.Inside, Env: append(y.Env, "OUT="+y.Outside, "IN="+y.Inside), LogDir: filepath.Join(y.Root, "tmp", "logs"), Confine: confine})
+	return LaunchWith(t, host.LaunchConfig{
+		Path:    self,
+		Dir:     y.Inside,
+		Env:     append(y.Env, "OUT="+y.Outside, "IN="+y.Inside),
+		LogDir:  filepath.Join(y.Root, "tmp", "logs"),
+		Confine: confine,
+	})
 }
 
 // AsEachUser is EachUser for a test of confinement, for both users at the same time.

@@ -43,7 +43,9 @@ func TestResources(t *testing.T) { testResources(t, 320, false) }
 // testResources lets commands exceed each limit, one of memory by a process that takes most MiB.
 // With cgroups the kernel keeps a command from having too many processes.
 func testResources(t *testing.T, most int, cgroups bool) {
+	t.Parallel()
 	limited(t, func(t *testing.T, y *plugintest.Yard) {
+		t.Parallel()
 		bash := y.Launch(t, nil)
 		memory, each := int64(most)<<20/4, most/40
 		for name, c := range map[string]struct {
@@ -101,7 +103,7 @@ func answers(t *testing.T, bash shared.Bash) (stop func()) {
 			select {
 			case <-end:
 				return
-			case <-time.After(time.Millisecond):
+			case <-time.After(10 * time.Millisecond):
 				_, err := bash.Check(t.Context(), shared.CheckRequest{PID: shared.AllJobs})
 				assert.NoError(t, err)
 			}
