@@ -148,6 +148,9 @@ func (t *tour) answer(command string) {
 		Mode:    shared.ModeBackground,
 	}))
 	c := t.show(t.bash.Check(t.ctx, shared.CheckRequest{PID: r.PID, Wait: time.Minute, WaitFor: `\? $`}))
+	for c.Screen == "" && c.Status == shared.StatusRunning { // the picture may be late
+		c = t.show(t.bash.Check(t.ctx, shared.CheckRequest{PID: r.PID, All: true}))
+	}
 	t.want(c.Screen == "Go on?", "a prompt", c)
 	c = t.show(t.bash.Check(t.ctx, shared.CheckRequest{PID: r.PID, Wait: time.Minute, Input: "yes\r"}))
 	t.want(strings.Contains(c.Stdout.Content, "you said yes\n"), "the answer", c)
