@@ -100,3 +100,18 @@ func TestOtherPlugins(t *testing.T) {
 		})
 	}
 }
+
+// Another plugin does not know how to confine commands: asking it to is an error, and no command runs.
+func TestAnotherPluginRefusesWhatItCannotKeep(t *testing.T) {
+	t.Parallel()
+	for _, flags := range [][]string{
+		{"-read-only"}, {"-private"}, {"-no-network"}, {"-memory", "1GiB"}, {"-log-dir", t.TempDir()}, {"-dir", "/"},
+	} {
+		file := t.TempDir() + "/ran"
+		r := finish(t, withPlugin(t, "lenient", "run", append(flags, "touch "+file)...))
+		assert.Equal(t, toolError, r.code, "%s", flags)
+		assert.Contains(t, r.stderr, "this plugin cannot keep", "%s", flags)
+		assert.Contains(t, r.stderr, flags[0])
+		assert.NoFileExists(t, file)
+	}
+}
