@@ -25,9 +25,12 @@
 //
 // # How a call travels
 //
-//	host: client ── net/rpc ──► server ► implementation of Bash   :plugin
-//	      live writers ◄ liveReceiver ◄── frames ── liveSender ◄
+//	host: client ► session.Host ── net/rpc ──► session.Endpoint ► service ► Bash   :plugin
+//	      live writers ◄ liveReceiver ◄───── live bytes ────── liveSender ◄
 //
-// The calls share one connection. If it is lost and replaced, calls are sent again under
-// their numbers, and live copies go on where they stopped.
+// The session (internal/session) numbers the calls. If its connection is lost and made again, calls
+// are sent again under their numbers, and live bytes go on where they stopped.
+//
+// A session begins with the host's SessionConfig. Both sides name the version of the contract first, and
+// part if they differ.
 package shared

@@ -8,6 +8,9 @@
 //		}
 //	}
 //
+// A Bash that is a Configurer gets what the host asks for all commands, before the first one. Without that,
+// a host that asks to confine them, or to limit them, is refused.
+//
 // It speaks the protocol of hashicorp/go-plugin: host.Launch and a host with go-plugin's
 // own client both start such a plugin.
 //
