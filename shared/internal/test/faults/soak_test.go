@@ -202,6 +202,7 @@ func (s *soak) accident(t *testing.T, name string) {
 	crowd := newFaultCrowd(t)
 	h := startFaultHost(t, faultHostOrders{Commands: crowd.treeCommands()})
 	pids := append(append(crowd.await(len(faultTrees)), h.plugin), h.pids...)
+	pids = append(pids, plugintest.Guardian(t, h.plugin)) // which still writes when all others are gone
 	begin := time.Now()
 	faults[name](h)
 	crowd.awaitGone()
