@@ -15,17 +15,21 @@ import (
 // with an error that matches ErrNotFound and ErrCrashed and names the job's logs. A Client
 // is safe for concurrent use.
 type Client struct {
-	reach func(context.Context) (*link, error) // makes a link to a fresh plugin
-	jobs  jobBook
-	life  context.Context // ends with the first Close
-	shut  context.CancelFunc
+	// reach makes a link to a fresh plugin.
+	reach func(context.Context) (*link, error)
+
+	jobs jobBook
+	life context.Context // ends with the first Close
+	shut context.CancelFunc
 
 	draining chan struct{}
 	drain    func() // closes draining
 
-	turn chan struct{} // a lock for the fields below; also held while a plugin starts
-	now  *link         // nil: none
-	left error         // what could not be ended of earlier plugins
+	// turn is a lock for the fields below. It is also held while a plugin starts.
+	turn chan struct{}
+
+	now  *link // nil: none
+	left error // what could not be ended of earlier plugins
 }
 
 var _ shared.Bash = (*Client)(nil)
@@ -113,9 +117,12 @@ func errClientClosed() error {
 	return &shared.Error{Code: shared.CodeClosed, Message: "the client is closed: launch another one"}
 }
 
+// ask is one method of a plugin's Bash, with its request.
+type ask func(shared.Bash) (*shared.Result, error)
+
 // do makes a call about the job pid (0: none yet). It starts a plugin if there is
 // none.
-func (c *Client) do(ctx context.Context, pid int, call func(shared.Bash) (*shared.Result, error)) (*shared.Result, error) {
+func (c *Client) do(ctx context.Context, pid int, call ask) (*shared.Result, error) {
 	l, err := c.patientLink(ctx)
 	if err != nil {
 		return nil, err

@@ -18,21 +18,32 @@ import (
 
 // ConnectConfig says which plugin on another machine to use. Address and TLS are required.
 type ConnectConfig struct {
-	Address string      // host:port
-	TLS     *tls.Config // the host's certificate, and in RootCAs the CA of the plugin's (LoadTLS makes it); ServerName "": the host of Address
+	Address string // host:port
 
-	Dir     string   // where commands run, on the plugin's machine; "": the plugin's directory
-	Env     []string // KEY=VALUE, over the plugin's environment
-	DropEnv []string // names or path.Match patterns ("*_API_KEY") that commands do not get
+	// TLS has the host's certificate and, in RootCAs, the CA of the plugin's certificate. LoadTLS makes
+	// it. ServerName "" means the host of Address.
+	TLS *tls.Config
+
+	// Dir is where commands run, on the plugin's machine. "": in the plugin's directory.
+	Dir string
+
+	Env []string // KEY=VALUE, over the plugin's environment
+
+	// DropEnv has names or path.Match patterns ("*_API_KEY") of variables that commands do not get.
+	DropEnv []string
 
 	// Confine and Resources hold in addition to the plugin's own, for every command. Relative paths begin
 	// at Dir, on the plugin's machine. nil and zero: the plugin's own.
 	Confine   *shared.Confine
 	Resources shared.Resources
 
-	Linger time.Duration // how long calls and jobs outlive a lost connection; 0: they end at once; at most what the plugin allows
+	// Linger is how long calls and jobs outlive a lost connection, at most as long as the plugin allows.
+	// 0: they end at once.
+	Linger time.Duration
 
-	Logger         hclog.Logger  // says how the connection fares; nil: none. The plugin keeps its own log
+	// Logger says how the connection fares; nil: none. The plugin keeps its own log.
+	Logger hclog.Logger
+
 	ConnectTimeout time.Duration // 0: DefaultStartTimeout
 }
 
@@ -43,9 +54,10 @@ type ConnectConfig struct {
 //
 // A lost connection is noticed within 15 s and made again for as long as Linger. Calls wait
 // meanwhile, and they and live copies go on where they stopped: no command runs twice, and no
-// byte is lost or repeated. After that the plugin ends the session's commands, calls fail
-// with ErrCrashed, and the next call begins another session. The same happens if Close is
-// called without a connection. Errors and ctx are as with Launch; ErrClosed: the plugin takes no new hosts.
+// byte is lost or repeated. After Linger the plugin ends the session's commands, calls fail
+// with ErrCrashed, and the next call begins another session. If Close is called while the
+// connection is lost, the plugin also ends the session's commands after Linger. Errors and
+// ctx are as with Launch; ErrClosed: the plugin takes no new hosts.
 func Connect(ctx context.Context, cfg ConnectConfig) (*Client, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -59,13 +71,16 @@ func (cfg *ConnectConfig) complete() error {
 	case err != nil:
 		return invalid("Address", "the address is %q: use HOST:PORT", cfg.Address)
 	case cfg.TLS == nil:
-		return invalid("TLS", "there is no certificate of this host, which the plugin asks for: bash-plugin certs makes one")
+		return invalid("TLS",
+			"there is no certificate of this host, which the plugin asks for: bash-plugin certs makes one")
 	case cfg.ConnectTimeout < 0 || cfg.Linger < 0:
-		return invalid("ConnectTimeout", "ConnectTimeout is %v and Linger %v: neither may be negative", cfg.ConnectTimeout, cfg.Linger)
+		return invalid("ConnectTimeout",
+			"ConnectTimeout is %v and Linger %v: neither may be negative", cfg.ConnectTimeout, cfg.Linger)
 	}
 	cfg.TLS = cfg.TLS.Clone()
 	cfg.TLS.ServerName = cmp.Or(cfg.TLS.ServerName, host)
-	cfg.TLS.MinVersion, cfg.TLS.NextProtos = tls.VersionTLS13, []string{fmt.Sprint("bash-plugin/", shared.Handshake.ProtocolVersion)}
+	cfg.TLS.MinVersion = tls.VersionTLS13
+	cfg.TLS.NextProtos = []string{fmt.Sprint("bash-plugin/", shared.Handshake.ProtocolVersion)}
 	cfg.ConnectTimeout = cmp.Or(cfg.ConnectTimeout, DefaultStartTimeout)
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
@@ -152,7 +167,8 @@ func readVersion(ctx context.Context, conn net.Conn) error {
 		return errors.Join(ctx.Err(), err)
 	}
 	if uint(version[0]) != shared.Handshake.ProtocolVersion {
-		message := "the plugin speaks another version of the contract than this host, and " + shared.Older(int(version[0]))
+		message := "the plugin speaks another version of the contract than this host, and " +
+			shared.Older(int(version[0]))
 		return &shared.Error{Code: shared.CodeStart, Message: message, Field: "Address"}
 	}
 	return nil
@@ -160,19 +176,24 @@ func readVersion(ctx context.Context, conn net.Conn) error {
 
 // explain says what to do about a failed connection.
 func (cfg *ConnectConfig) explain(err error) error {
-	text, field, advice := err.Error(), "Address", "does bash-plugin -listen serve there?"
 	if ours, ok := errors.AsType[*shared.Error](err); ok {
 		return ours
 	}
+	text := err.Error()
+	field := "Address"
+	advice := "does bash-plugin -listen serve there?"
 	switch {
 	case strings.Contains(text, "no application protocol"):
 		advice = "the plugin speaks another version of the contract than this host: build both from one version"
 	case strings.Contains(text, "remote error: tls: "):
-		field, advice = "TLS", "the plugin refuses this host's certificate: see when it expires, and -tls-client-ca"
+		field = "TLS"
+		advice = "the plugin refuses this host's certificate: see when it expires, and -tls-client-ca"
 	case strings.Contains(text, "x509: "):
-		field, advice = "TLS", "this host refuses the plugin's certificate: see when it expires, RootCAs and ServerName"
+		field = "TLS"
+		advice = "this host refuses the plugin's certificate: see when it expires, RootCAs and ServerName"
 	case errors.Is(err, context.DeadlineExceeded):
-		field, advice = "ConnectTimeout", "it does not answer in time: is the address right, and does a firewall drop packets?"
+		field = "ConnectTimeout"
+		advice = "it does not answer in time: is the address right, and does a firewall drop packets?"
 	}
 	return launchError(field, err, "cannot connect to %s: %s (%s)", cfg.Address, advice, text)
 }

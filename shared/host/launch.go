@@ -64,7 +64,8 @@ func (cfg *LaunchConfig) launch(ctx context.Context) (*link, error) {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case start.Err() != nil, errors.Is(err, context.DeadlineExceeded):
-		return nil, launchError("StartTimeout", err, "%s did not get ready within %v: it is not a plugin, or the machine is overloaded and the plugin needs more time", cfg.Path, cfg.StartTimeout)
+		return nil, launchError("StartTimeout", err, "%s did not get ready within %v: it is not a plugin, "+
+			"or the machine is overloaded and the plugin needs more time", cfg.Path, cfg.StartTimeout)
 	}
 	return nil, cfg.explain(err, stderr.Says())
 }
@@ -137,13 +138,19 @@ func (cfg *LaunchConfig) explain(err error, says string) error {
 	text = instance.Printable(text) // it may quote the output of a program that is not a plugin
 	switch {
 	case errors.Is(err, plugin.ErrChecksumsDoNotMatch):
-		return launchError("SHA256", err, "%s has another checksum than expected: the file was changed or is another version; it was not started", cfg.Path)
+		return launchError("SHA256", err, "%s has another checksum than expected: "+
+			"the file was changed or is another version; it was not started", cfg.Path)
 	case strings.Contains(text, "incompatible API version"):
-		return launchError("Path", err, "%s speaks another version of the contract than this host, and %s", cfg.Path, older(text))
+		return launchError("Path", err,
+			"%s speaks another version of the contract than this host, and %s", cfg.Path, older(text))
 	case says != "":
-		return launchError("Path", err, "%s cannot start, or is not a go-plugin plugin for this contract; it says: %s", cfg.Path, says)
-	case strings.Contains(text, "Unrecognized remote plugin message"), strings.Contains(text, "parsing core protocol"), strings.Contains(text, "exited before"):
-		return launchError("Path", err, "%s is not a go-plugin plugin for this contract: it ended, or printed something else than the handshake (%s)", cfg.Path, text)
+		return launchError("Path", err,
+			"%s cannot start, or is not a go-plugin plugin for this contract; it says: %s", cfg.Path, says)
+	case strings.Contains(text, "Unrecognized remote plugin message"),
+		strings.Contains(text, "parsing core protocol"),
+		strings.Contains(text, "exited before"):
+		return launchError("Path", err, "%s is not a go-plugin plugin for this contract: "+
+			"it ended, or printed something else than the handshake (%s)", cfg.Path, text)
 	}
 	return launchError("Path", err, "%s", text)
 }

@@ -20,22 +20,41 @@ const DefaultStartTimeout = 10 * time.Second
 
 // LaunchConfig says which plugin to load and how. Only Path is required.
 type LaunchConfig struct {
-	Path   string // of the plugin's binary
-	SHA256 []byte // its checksum, verified before each start; nil: none. A plugin that BASH_PLUGIN_REATTACH names is not checked
+	Path string // of the plugin's binary
 
-	Dir     string   // where commands run; "": the host's working directory
-	Env     []string // KEY=VALUE, over the host's environment
-	DropEnv []string // names or path.Match patterns ("*_API_KEY") that neither the plugin nor its commands get
+	// SHA256 is the binary's checksum, verified before each start; nil: it is not verified. That of a
+	// plugin that BASH_PLUGIN_REATTACH names is never verified.
+	SHA256 []byte
 
-	Confine *shared.Confine // what every command may touch, and the most that a request may; nil: everything. Relative paths begin at Dir
+	Dir string   // where commands run; "": the host's working directory
+	Env []string // KEY=VALUE, over the host's environment
 
-	Resources shared.Resources // what each command may use, and the most that a request may allow
+	// DropEnv has names or path.Match patterns ("*_API_KEY") of variables that neither the plugin nor
+	// its commands get.
+	DropEnv []string
 
-	LogDir             string        // where output logs go; "": a private folder of the user below os.TempDir
-	MaxLogBytes        int64         // of one stream's log; 0: 256 MiB
-	MaxSessionLogBytes int64         // of all logs of this Client that are not removed; 0: 2 GiB
-	MaxUserLogBytes    int64         // of the logs of all sessions of this user in LogDir together; 0: 4 GiB; the oldest ended session's logs go first
-	LogRetention       time.Duration // how long logs outlive the Client; 0: 24 h; negative: they go at Close, those of a plugin that crashes at once
+	// Confine says what every command may touch, and the most that a request may allow; nil:
+	// everything. Relative paths begin at Dir.
+	Confine *shared.Confine
+
+	// Resources says what each command may use, and the most that a request may allow.
+	Resources shared.Resources
+
+	// LogDir is where output logs go. "": in a private folder of the user below os.TempDir.
+	LogDir string
+
+	MaxLogBytes int64 // of one stream's log; 0: 256 MiB
+
+	// MaxSessionLogBytes is the limit of all logs of this Client that are not removed; 0: 2 GiB.
+	MaxSessionLogBytes int64
+
+	// MaxUserLogBytes is the limit of the logs of all sessions of this user in LogDir together; 0:
+	// 4 GiB. The oldest ended session's logs go first.
+	MaxUserLogBytes int64
+
+	// LogRetention is how long logs outlive the Client; 0: 24 h. If it is negative, logs go at Close,
+	// and those of a plugin that crashes go at once.
+	LogRetention time.Duration
 
 	Logger       hclog.Logger  // gets the plugin's log; nil: none
 	StartTimeout time.Duration // 0: DefaultStartTimeout
@@ -54,13 +73,18 @@ func (cfg *LaunchConfig) complete() error {
 	case cfg.SHA256 != nil && len(cfg.SHA256) != sha256.Size:
 		return invalid("SHA256", "the checksum has %d bytes: a SHA-256 checksum has %d", len(cfg.SHA256), sha256.Size)
 	case cfg.MaxLogBytes < 0:
-		return invalid("MaxLogBytes", "the limit of a log is %d bytes: use 0 for the default, or a positive number", cfg.MaxLogBytes)
+		return invalid("MaxLogBytes",
+			"the limit of a log is %d bytes: use 0 for the default, or a positive number", cfg.MaxLogBytes)
 	case cfg.MaxSessionLogBytes < 0:
-		return invalid("MaxSessionLogBytes", "the limit of all logs is %d bytes: use 0 for the default, or a positive number", cfg.MaxSessionLogBytes)
+		return invalid("MaxSessionLogBytes",
+			"the limit of all logs is %d bytes: use 0 for the default, or a positive number", cfg.MaxSessionLogBytes)
 	case cfg.MaxUserLogBytes < 0:
-		return invalid("MaxUserLogBytes", "the limit of all sessions' logs is %d bytes: use 0 for the default, or a positive number", cfg.MaxUserLogBytes)
+		return invalid("MaxUserLogBytes",
+			"the limit of all sessions' logs is %d bytes: use 0 for the default, or a positive number",
+			cfg.MaxUserLogBytes)
 	case cfg.StartTimeout < 0:
-		return invalid("StartTimeout", "the start timeout is %v: use 0 for %v, or a positive duration", cfg.StartTimeout, DefaultStartTimeout)
+		return invalid("StartTimeout",
+			"the start timeout is %v: use 0 for %v, or a positive duration", cfg.StartTimeout, DefaultStartTimeout)
 	}
 	cfg.StartTimeout = cmp.Or(cfg.StartTimeout, DefaultStartTimeout)
 	if cfg.Logger == nil {
@@ -108,7 +132,8 @@ func checkEnv(env, dropEnv []string) error {
 	for _, glob := range dropEnv {
 		_, err := filepath.Match(glob, "")
 		if err != nil || glob == "" || strings.ContainsAny(glob, "=, \t\n\x00") {
-			return invalid("DropEnv", `%q drops no variable: use a name or a pattern such as "*_API_KEY", without "=", commas and spaces`, glob)
+			return invalid("DropEnv", `%q drops no variable: `+
+				`use a name or a pattern such as "*_API_KEY", without "=", commas and spaces`, glob)
 		}
 	}
 	return nil

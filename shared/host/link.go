@@ -14,12 +14,20 @@ import (
 // link is a session with a plugin, and the plugin's process if that is ours to end.
 // Each way to reach a plugin, launch, attach and Connect, makes a link.
 type link struct {
-	bash     shared.Bash
-	session  *session.Host
-	id       int                // of the plugin: its pid; of one on another machine a negative number
-	logs     string             // where the plugin's commands have their logs; "": unknown
-	held     bool               // the plugin was started by hand, and may be under a debugger
-	instance *instance.Instance // nil: the plugin's process is not ours to end
+	bash    shared.Bash
+	session *session.Host
+
+	// id is the plugin's pid; for a plugin on another machine it is a negative number.
+	id int
+
+	// logs is where the plugin's commands have their logs; "": unknown.
+	logs string
+
+	// held is set if the plugin was started by hand: a debugger may hold it.
+	held bool
+
+	// instance is the plugin's process; nil: the process is not ours to end.
+	instance *instance.Instance
 }
 
 // isGone reports whether no call can be made any more: the session has ended, with the plugin's process
@@ -48,9 +56,11 @@ func (l *link) lost(err error) error {
 	case l.held:
 		return err
 	case l.instance == nil:
-		text += "; the plugin ends the session's commands by itself (that of a call under way may have run), and the next call begins another session"
+		text += "; the plugin ends the session's commands by itself (that of a call under way may have run), " +
+			"and the next call begins another session"
 	default:
-		text += "; its commands are ended (that of a call under way may have run), and the next call starts a fresh plugin"
+		text += "; its commands are ended (that of a call under way may have run), " +
+			"and the next call starts a fresh plugin"
 	}
 	if l.logs != "" {
 		text += "; what was logged is in " + l.logs
@@ -85,14 +95,16 @@ func (l *link) end() error {
 		l.kill()
 	}
 	if l.instance != nil && !l.instance.AwaitEnd(endPatience-time.Since(begin)) {
-		return &shared.Error{Code: shared.CodeInternal, Message: fmt.Sprintf("the plugin (pid %d) or one of its commands could not be ended in time", l.id)}
+		message := fmt.Sprintf("the plugin (pid %d) or one of its commands could not be ended in time", l.id)
+		return &shared.Error{Code: shared.CodeInternal, Message: message}
 	}
 	return err
 }
 
 // unanswered says what becomes of the session of a plugin on another machine that has not answered.
 func (l *link) unanswered() error {
-	message := "the plugin has not ended the session's commands in time: it is told that the session ends, and goes on by itself"
+	message := "the plugin has not ended the session's commands in time: " +
+		"it is told that the session ends, and goes on by itself"
 	if l.session.IsAway() {
 		message = "there is no connection to the plugin now: it ends the session's commands after Linger"
 	}

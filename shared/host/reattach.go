@@ -39,10 +39,12 @@ func parseReattach(value string) (*Reattach, error) {
 	}
 	r := new(Reattach)
 	if err := json.Unmarshal([]byte(value), r); err != nil {
-		return nil, launchError("", err, "%s is not what bash-plugin -debug prints (%v): copy the whole line, or unset it", ReattachName, err)
+		return nil, launchError("", err,
+			"%s is not what bash-plugin -debug prints (%v): copy the whole line, or unset it", ReattachName, err)
 	}
 	if r.Protocol != plugin.ProtocolNetRPC || r.Version != int(shared.Handshake.ProtocolVersion) {
-		return nil, launchError("", nil, "%s is of a plugin that speaks %s with version %d of the contract, this host %s with version %d: build both from one version",
+		return nil, launchError("", nil, "%s is of a plugin that speaks %s with version %d of the contract, "+
+			"this host %s with version %d: build both from one version",
 			ReattachName, r.Protocol, r.Version, plugin.ProtocolNetRPC, shared.Handshake.ProtocolVersion)
 	}
 	return r, nil
@@ -51,7 +53,8 @@ func parseReattach(value string) (*Reattach, error) {
 // attach connects to the plugin, unless ctx ends first.
 func (cfg *LaunchConfig) attach(ctx context.Context, r *Reattach) (*link, error) {
 	if cfg.Confine.Confines() || cfg.Resources != (shared.Resources{}) {
-		return nil, launchError("Confine", nil, "the plugin of %s was started by hand: confine and limit its commands by its flags -confine and -resources, and leave Confine and Resources out", ReattachName)
+		return nil, launchError("Confine", nil, "the plugin of %s was started by hand: confine and limit its "+
+			"commands by its flags -confine and -resources, and leave Confine and Resources out", ReattachName)
 	}
 	attempt, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
 	defer cancel()
@@ -73,9 +76,12 @@ func (cfg *LaunchConfig) attach(ctx context.Context, r *Reattach) (*link, error)
 	case isOurs:
 		return nil, ours
 	case attempt.Err() != nil:
-		return nil, launchError("StartTimeout", err, "the plugin of %s (pid %d) does not answer within %v: does a debugger hold it?", ReattachName, r.PID, cfg.StartTimeout)
+		return nil, launchError("StartTimeout", err,
+			"the plugin of %s (pid %d) does not answer within %v: does a debugger hold it?",
+			ReattachName, r.PID, cfg.StartTimeout)
 	}
-	return nil, launchError("", err, "no plugin serves where %s says (%v): start bash-plugin -debug again and use the line that it prints, or unset the variable", ReattachName, err)
+	return nil, launchError("", err, "no plugin serves where %s says (%v): start bash-plugin -debug again "+
+		"and use the line that it prints, or unset the variable", ReattachName, err)
 }
 
 // inDir is the Bash of a plugin whose directory its hosts have not set: commands run in dir all the same.

@@ -12,7 +12,8 @@ import (
 // that sign the other side's. Connect and Remote take the result.
 func LoadTLS(cert, key, ca string) (*tls.Config, error) {
 	if cert == "" || key == "" || ca == "" {
-		return nil, errors.New("three files are needed: a certificate, its key and the certificate of the other side's CA (bash-plugin certs makes them)")
+		return nil, errors.New("three files are needed: a certificate, its key and the certificate " +
+			"of the other side's CA (bash-plugin certs makes them)")
 	}
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
@@ -20,7 +21,8 @@ func LoadTLS(cert, key, ca string) (*tls.Config, error) {
 	}
 	pool := x509.NewCertPool()
 	if text, err := os.ReadFile(ca); err != nil || !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("cannot use the CA's certificate %q: %w", ca, errors.Join(err, errors.New("it must be in PEM")))
+		err = errors.Join(err, errors.New("it must be in PEM"))
+		return nil, fmt.Errorf("cannot use the CA's certificate %q: %w", ca, err)
 	}
 	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool, ClientCAs: pool}, nil
 }

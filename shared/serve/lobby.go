@@ -53,7 +53,13 @@ func handshake(conn *tls.Conn) error {
 // isPassing reports whether accept may succeed later: another process, or a command, has taken what the
 // system has of something.
 func isPassing(err error) bool {
-	for _, passing := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED} {
+	for _, passing := range []error{
+		syscall.EMFILE,
+		syscall.ENFILE,
+		syscall.ENOBUFS,
+		syscall.ENOMEM,
+		syscall.ECONNABORTED,
+	} {
 		if errors.Is(err, passing) {
 			return true
 		}

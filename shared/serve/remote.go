@@ -96,7 +96,8 @@ func (r *Remote) serve(_ net.Listener, socket net.Conn) {
 		socket.Close()
 		return
 	}
-	// The host's certificate will do, which TLS 1.3 does not tell; and this is the version.
+	// This byte tells the host that its certificate was accepted, which TLS 1.3 itself does not tell,
+	// and which version of the contract the plugin speaks.
 	_, _ = conn.Write([]byte{byte(shared.Handshake.ProtocolVersion)})
 	c := &remoteConn{
 		Conn:     muxconn.New(conn, session.Silence),
@@ -126,15 +127,15 @@ func (r *Remote) config() *tls.Config {
 	}
 	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		// A host of any version is taken, so that it learns which side is older.
-		config := config.Clone()
-		config.GetConfigForClient = nil
-		config.NextProtos = []string{"bash-plugin"}
+		own := config.Clone()
+		own.GetConfigForClient = nil
+		own.NextProtos = []string{"bash-plugin"}
 		for _, protocol := range hello.SupportedProtos {
 			if strings.HasPrefix(protocol, "bash-plugin/") {
-				config.NextProtos = append(config.NextProtos, protocol)
+				own.NextProtos = append(own.NextProtos, protocol)
 			}
 		}
-		return config, nil
+		return own, nil
 	}
 	return config
 }

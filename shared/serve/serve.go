@@ -52,7 +52,8 @@ func Serve(p *shared.Plugin) error {
 		return err
 	}
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // a terminal's Ctrl-C is for the host
-	_, err = fmt.Printf("%d|%d|unix|%s|%s|%s\n", plugin.CoreProtocolVersion, shared.Handshake.ProtocolVersion, listener.Addr(), plugin.ProtocolNetRPC, cert)
+	_, err = fmt.Printf("%d|%d|unix|%s|%s|%s\n", plugin.CoreProtocolVersion,
+		shared.Handshake.ProtocolVersion, listener.Addr(), plugin.ProtocolNetRPC, cert)
 	if err != nil {
 		return fmt.Errorf("the host is gone: %w", err)
 	}

@@ -23,7 +23,9 @@ type Config struct {
 	Null   *os.File        // open for reading, the command's stdin
 	Dir    string          // absolute, as a Result shows it
 	Limits *confine.Limits // the job removes them
-	Peers  *process.Peers  // the commands with which this one may exchange signals; nil: none
+
+	// Peers are the commands with which this one may exchange signals; nil: none.
+	Peers *process.Peers
 
 	// Place is a path that leads to Dir even if Dir was removed.
 	Place string

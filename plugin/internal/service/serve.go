@@ -31,9 +31,11 @@ const endTimeout = 4 * time.Second
 
 // service is the state of the process while it serves.
 type service struct {
-	log     hclog.Logger
-	session io.Closer // the commands of the host that this process serves; nil: it serves several
-	folder  string    // of the socket
+	log    hclog.Logger
+	folder string // of the socket
+
+	// session has the commands of the host that this process serves; nil: it serves several hosts.
+	session io.Closer
 
 	// hostGone is closed when the host was connected and is gone.
 	hostGone chan struct{}
@@ -64,14 +66,14 @@ func serveHost(f *flags) error {
 		Log:          lines,
 	}
 	session := &localSession{begin: func(settings shared.SessionConfig) (*executor.Executor, error) {
-		cfg, err := within(cfg, settings)
+		own, err := within(cfg, settings)
 		if err != nil {
 			return nil, err
 		}
-		cfg.Logs = logsOf(f.logs, settings)
-		p.Logs = cfg.Logs.Pattern()
-		keepLogs(cfg)
-		return executor.New(cfg)
+		own.Logs = logsOf(f.logs, settings)
+		p.Logs = own.Logs.Pattern()
+		keepLogs(own)
+		return executor.New(own)
 	}}
 	p.Impl = session
 	s.session = session

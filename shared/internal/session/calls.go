@@ -18,17 +18,24 @@ type Session struct {
 	attempt  uint64     // the number of the latest connection
 	linger   time.Duration
 	lostAt   time.Time
-	late     *time.Timer // ends the session of a host that does not come back; nil: it was never lost
-	ended    bool
-	calls    map[uint64]*Call
-	streams  map[uint64]*Stream
-	finished numbers // calls and streams that the host is done with
+
+	// late ends the session of a host that does not come back; nil: no connection was ever lost.
+	late *time.Timer
+
+	ended   bool
+	calls   map[uint64]*Call
+	streams map[uint64]*Stream
+
+	// finished are the calls and streams that the host is done with.
+	finished numbers
 }
 
 // Call is a call that has arrived, or that was cancelled before.
 type Call struct {
-	Context context.Context // ends with the call, or when the host cancels it
-	Live    *Stream         // nil: the host takes no live bytes
+	// Context ends with the call, or when the host cancels it.
+	Context context.Context
+
+	Live *Stream // nil: the host takes no live bytes
 
 	cancel   context.CancelCauseFunc
 	session  *Session
@@ -292,8 +299,9 @@ func (s *Session) done(ns []uint64) {
 	}
 }
 
-// liveBudget bounds the live bytes that are on their way over a connection. A stream of the multiplexer takes
-// at least 128 KiB before the host has read some: the reply of a call never waits for live bytes.
+// liveBudget bounds the live bytes that are on their way over a connection. A stream of the
+// multiplexer takes at least 128 KiB before the host has read some: the reply of a call never
+// waits for live bytes.
 const liveBudget = 96 << 10
 
 // share is how much of that each stream may send at a time.

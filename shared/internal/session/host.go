@@ -17,14 +17,15 @@ import (
 )
 
 const (
-	// A call that is not answered in the time that it may take, from when it was sent, is looked after
-	// every lookTime. After maxLooks the plugin counts as gone; after one, if its process is stopped.
-	// Several looks give a host that was itself stopped the time to read the answer.
+	// If a call is not answered in the time that it may take, from when it was sent, the host
+	// looks every lookTime whether the plugin still works. After maxLooks the plugin counts as
+	// gone; after one, if its process is stopped. Several looks give a host that was itself
+	// stopped the time to read the answer.
 	lookTime = 3 * time.Second
 	maxLooks = 7
 
-	// A call that its caller has cancelled waits for the plugin's answer for as many times cancelLook, also
-	// because of hosts that were stopped.
+	// A call that its caller has cancelled waits cancelLooks times cancelLook for the plugin's
+	// answer. There are several looks for the same reason: the host may have been stopped.
 	cancelLook  = time.Second
 	cancelLooks = 3
 
@@ -45,23 +46,39 @@ const Silence = 12 * time.Second
 // Config configures a Host. Dial, Plugin, Version and Cause are required.
 type Config struct {
 	Dial     func(context.Context) (net.Conn, error)
-	Plugin   string        // the name under which go-plugin dispenses the service
-	Version  int           // of the contract
-	Settings []byte        // for the plugin
-	Linger   time.Duration // how long to dial again after a lost connection; 0: not at all
-	Silence  time.Duration // a connection on which nothing comes for that long is lost; 0: however long
-	Log      io.Writer     // gets what the plugin sends as its stderr; nil: nobody
+	Plugin   string // the service's name in go-plugin
+	Version  int    // of the contract
+	Settings []byte // for the plugin
 
-	Cause   func(error) string // tells the plugin the cause of a cancelled context
-	Stopped func() bool        // reports whether the plugin's process is stopped; nil: unknown
-	Patient bool               // wait for an answer however long it takes: a debugger may hold the plugin
-	Changed func(lost bool)    // called when the connection is lost, or made again; nil: nobody asks
+	// Linger is how long to dial again after a lost connection; 0: not at all.
+	Linger time.Duration
+
+	// Silence is how long nothing may come on a connection before it counts as lost; 0: however
+	// long.
+	Silence time.Duration
+
+	// Log gets what the plugin sends as its stderr; nil: nobody gets it.
+	Log io.Writer
+
+	// Cause tells the plugin the cause of a cancelled context.
+	Cause func(error) string
+
+	// Stopped reports whether the plugin's process is stopped; nil: the host cannot know.
+	Stopped func() bool
+
+	// Patient makes calls wait however long the answer takes: a debugger may hold the plugin.
+	Patient bool
+
+	// Changed is called when the connection is lost, and when it is made again; nil: nobody asks.
+	Changed func(lost bool)
 }
 
 // Lost is the error of calls of a session that has ended.
 type Lost struct {
-	Reason  string
-	Planned bool // the plugin has ended it, and the Reason is the plugin's
+	Reason string
+
+	// Planned is set if the plugin has ended the session. The Reason is then the plugin's.
+	Planned bool
 }
 
 func (l *Lost) Error() string { return l.Reason }
@@ -101,13 +118,23 @@ type Host struct {
 	since   time.Time  // when line became nil
 	linger  time.Duration
 	attempt uint64
-	lost    *Lost         // not nil: the session has ended
-	changed chan struct{} // closed, and replaced, with each change of line and lost
-	last    uint64        // the number of the latest call or stream
-	open    map[uint64]bool
-	done    []uint64          // ended, and the plugin is to hear of it
-	telling bool              // a timer will tell
-	cancels map[uint64]Cancel // that the plugin may not have heard of
+	lost    *Lost // not nil: the session has ended
+
+	// changed is closed, and replaced, with each change of line and lost.
+	changed chan struct{}
+
+	// last is the number of the latest call or stream.
+	last uint64
+
+	open map[uint64]bool
+
+	// done are calls and streams that have ended. The plugin is to hear of them.
+	done []uint64
+
+	telling bool // a timer will tell
+
+	// cancels are those that the plugin may not have heard of.
+	cancels map[uint64]Cancel
 }
 
 func newHost(config Config) *Host {
@@ -190,8 +217,8 @@ func (h *Host) enter(ctx context.Context, at *line, progress *Progress) (*OpenRe
 	return reply, nil
 }
 
-// keep waits for the loss of the connection, and dials again until that takes longer than the session
-// lingers.
+// keep waits for the loss of the connection, and dials again until that takes longer than the
+// session lingers.
 func (h *Host) keep(at *line) {
 	defer close(h.kept)
 	for {
@@ -306,7 +333,7 @@ func (h *Host) tellAll(at *line) {
 func (h *Host) tell(at *line, news TellArgs) {
 	err := at.conn.Call("Plugin.Tell", news, new(Nothing))
 	if err != nil {
-		return // the next connection begins with it
+		return // the host tells it when it connects again
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -366,8 +393,8 @@ func (h *Host) Quit() {
 	}
 }
 
-// Close ends the session, if it has not ended, and the connection. It tells the plugin, which then ends
-// it too, and does not wait for that.
+// Close ends the session, if it has not ended, and the connection. It tells the plugin, which
+// then ends the session too. Close does not wait for that.
 func (h *Host) Close() {
 	h.leave(&Lost{Reason: "the session is closed"})
 	<-h.kept
@@ -415,8 +442,8 @@ func (h *Host) finish(n uint64) {
 	}
 }
 
-// takeDone returns what a message on this connection is to tell: nothing if the connection is an old one,
-// on which the message could be lost.
+// takeDone returns what a message on this connection is to tell: nothing if the connection is an
+// old one, on which the message could be lost.
 func (h *Host) takeDone(at *line) []uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -435,7 +462,7 @@ func (h *Host) tellDone() {
 	at := h.line
 	done := h.done
 	if at == nil || h.lost != nil || len(done) == 0 {
-		h.mu.Unlock() // the next connection begins with all of it
+		h.mu.Unlock() // the host tells it when it connects again
 		return
 	}
 	h.done = nil
@@ -453,7 +480,7 @@ func (h *Host) cancel(n uint64, cause string, giveUp bool) {
 	}
 	at := h.line
 	h.mu.Unlock()
-	if at != nil { // otherwise the next connection begins with it
+	if at != nil { // otherwise the host tells it when it connects again
 		go h.tell(at, TellArgs{Cancels: []Cancel{c}})
 	}
 }
@@ -496,7 +523,9 @@ func Do[Q, A any](ctx context.Context, h *Host, method string, request Q, live *
 type sending struct {
 	on       *line
 	answered chan *rpc.Call
-	sent     atomic.Pointer[time.Time] // when the connection had taken all of it; nil: not yet
+
+	// sent is when the connection had taken all of the message; nil: not yet.
+	sent atomic.Pointer[time.Time]
 }
 
 func newSending(at *line) *sending {
@@ -510,7 +539,8 @@ func (s *sending) send(at *line, method string, args, reply any) {
 	s.sent.Store(&now)
 }
 
-// result returns the error of an answer, and whether it is one. Otherwise the connection is lost, and ended.
+// result returns the error of an answer. If there is no answer because the connection is lost,
+// result ends the connection and returns false.
 func (s *sending) result(answer *rpc.Call) (err error, ok bool) {
 	_, understood := errors.AsType[rpc.ServerError](answer.Error)
 	if answer.Error == nil || understood && isCurrent(s.on) {
@@ -526,10 +556,8 @@ func (h *Host) call(ctx context.Context, n uint64, limit Limit, send func(*line,
 	var patience <-chan time.Time
 	over := ctx.Done()
 	cancelledLooks := 0
-	looks := 0
-	moved := int64(0)
-	look := newLook(h.config.Patient, limit.Answer)
-	defer look.Stop()
+	late := newLookout(h.config, limit.Answer)
+	defer late.timer.Stop()
 	for {
 		at, since, changed, lost := h.state()
 		if lost != nil {
@@ -537,7 +565,7 @@ func (h *Host) call(ctx context.Context, n uint64, limit Limit, send func(*line,
 		}
 		if at != nil && at != under.on {
 			under = newSending(at)
-			looks = 0
+			late.looks = 0
 			send(at, under)
 		}
 		select {
@@ -557,29 +585,11 @@ func (h *Host) call(ctx context.Context, n uint64, limit Limit, send func(*line,
 				return h.giveUp(ctx, n, at == nil, since)
 			}
 			patience = time.After(cancelLook)
-		case <-look.C:
-			look.Reset(lookTime)
-			sent := under.sent.Load()
-			if at == nil || sent == nil {
-				continue // it cannot answer
-			}
-			early := after(limit.Answer, lookTime) - time.Since(*sent)
-			if early > 0 {
-				look.Reset(early)
-				continue
-			}
-			before := moved
-			moved = at.moved()
-			if moved != before {
-				looks = 0 // the answer may be on its way over a slow connection
-				continue
-			}
-			looks++
-			isStopped := h.config.Stopped != nil && h.config.Stopped()
-			switch {
+		case <-late.timer.C:
+			switch isStopped, isSilent := late.look(at, under); {
 			case isStopped && ctx.Err() != nil: // the plugin may go on, for other calls
 				return h.giveUp(ctx, n, false, since)
-			case isStopped, looks == maxLooks:
+			case isStopped, isSilent:
 				gone := &Lost{Reason: "it does not answer: it is stopped, or the machine is overloaded"}
 				h.leave(gone)
 				return gone
@@ -593,16 +603,49 @@ func after(d, more time.Duration) time.Duration {
 	return min(max(d, 0), 1<<62) + more
 }
 
-func newLook(patient bool, answer time.Duration) *time.Timer {
-	look := time.NewTimer(after(answer, lookTime))
-	if patient {
-		look.Stop()
-	}
-	return look
+// lookout looks whether the plugin still works on a call that is late.
+type lookout struct {
+	stopped func() bool   // as in Config
+	answer  time.Duration // that the call may take
+	timer   *time.Timer   // fires when the next look is due
+	looks   int           // in a row that saw nothing move
+	moved   int64         // by the connection, at the last look
 }
 
-// giveUp returns the error of a call that its caller no longer waits for. The plugin is told, so that
-// the call does not begin later.
+func newLookout(config Config, answer time.Duration) *lookout {
+	l := &lookout{stopped: config.Stopped, answer: answer}
+	l.timer = time.NewTimer(after(answer, lookTime))
+	if config.Patient {
+		l.timer.Stop()
+	}
+	return l
+}
+
+// look takes one look, and sets the timer for the next. It returns whether the plugin's process is
+// stopped, and whether the plugin has been silent for maxLooks.
+func (l *lookout) look(at *line, under *sending) (isStopped, isSilent bool) {
+	l.timer.Reset(lookTime)
+	sent := under.sent.Load()
+	if at == nil || sent == nil {
+		return false, false // it cannot answer
+	}
+	early := after(l.answer, lookTime) - time.Since(*sent)
+	if early > 0 {
+		l.timer.Reset(early)
+		return false, false
+	}
+	before := l.moved
+	l.moved = at.moved()
+	if l.moved != before {
+		l.looks = 0 // the answer may be on its way over a slow connection
+		return false, false
+	}
+	l.looks++
+	return l.stopped != nil && l.stopped(), l.looks == maxLooks
+}
+
+// giveUp returns the error of a call that its caller no longer waits for. The plugin is told, so
+// that the call does not begin later.
 func (h *Host) giveUp(ctx context.Context, n uint64, away bool, since time.Time) error {
 	h.cancel(n, h.config.Cause(context.Cause(ctx)), true)
 	if away {
@@ -644,8 +687,8 @@ const (
 	slowLink = 500 * time.Millisecond // one that comes later must be smaller
 )
 
-// Copy passes the bytes on to w until the stream ends, w fails, or the session ends. It must be called
-// once.
+// Copy passes the bytes on to w until the stream ends, w fails, or the session ends. It must be
+// called once.
 func (r *Reader) Copy(w io.Writer) error {
 	defer r.stop()
 	from := int64(0)

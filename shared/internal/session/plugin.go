@@ -22,16 +22,21 @@ const maxLingering = 64
 type Server struct {
 	Version   int
 	MaxLinger time.Duration
-	Cause     func(name string) error // the cause of a context that the host has cancelled
+
+	// Cause returns the cause of a context that the host has cancelled.
+	Cause func(name string) error
 
 	// Open makes what a new session serves. identity is what the connection says of the host.
-	// If it fails, info is about that.
+	// info is what the host is told of the session. If ok is false, there is no session, and
+	// info tells the host why.
 	Open func(identity string, settings []byte) (served Served, info []byte, ok bool)
 
 	mu       sync.Mutex // guards the fields below
 	sessions map[*Session]bool
 	draining bool
-	all      sync.WaitGroup // of the sessions; grows under mu until draining
+
+	// all counts the sessions. It grows under mu, until draining.
+	all sync.WaitGroup
 }
 
 // Served is what a session's calls are about.
@@ -52,9 +57,11 @@ type Endpoint struct {
 	lost    context.CancelFunc
 	session atomic.Pointer[Session] // nil until Open
 
-	mu       sync.Mutex // guards the fields below; held while news are written
-	lifeline net.Conn   // nil: not yet, or no more
-	unsent   []byte     // news from before the lifeline
+	// mu guards the fields below. It is held while news are written.
+	mu sync.Mutex
+
+	lifeline net.Conn // nil: not yet, or no more
+	unsent   []byte   // news from before the lifeline
 }
 
 // Endpoint makes the end of a new connection. hangUp ends the connection; nil: it is not ours
@@ -142,8 +149,8 @@ func (e *Endpoint) sendLocked() {
 	e.unsent = nil
 }
 
-// partTime is how long a host that is told the reason of the end may take to hang up. If the plugin hung up at
-// once, the reason could be lost on the way.
+// partTime is how long a host that is told the reason of the end may take to hang up. If the
+// plugin hung up at once, the reason could be lost on the way.
 const partTime = time.Second
 
 // part ends the connection.

@@ -86,7 +86,7 @@ type world struct {
 }
 
 func (w *world) failed(format string, args ...any) {
-	w.t.Errorf("seed %d, %v: %s", w.seed, time.Now().Sub(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)), fmt.Sprintf(format, args...))
+	w.t.Errorf("seed %d, %v: %s", w.seed, time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)), fmt.Sprintf(format, args...))
 }
 
 func (m *machine) run(call *Call, o order) receipt {
@@ -363,7 +363,6 @@ func (w *world) call(h *Host, o order, timeout time.Duration, withLive, hangUp b
 	returned := time.Now()
 	w.mu.Lock()
 	executions := w.executions[o.ID]
-	began := w.began[o.ID]
 	w.mu.Unlock()
 	if len(executions) > 1 {
 		w.failed("call %x ran %d times", o.ID, len(executions))
@@ -395,7 +394,7 @@ func (w *world) call(h *Host, o order, timeout time.Duration, withLive, hangUp b
 		// What was on its way may have run, but nothing begins once a new connection has brought the news.
 		time.Sleep(time.Minute)
 		w.mu.Lock()
-		began = w.began[o.ID]
+		began := w.began[o.ID]
 		w.mu.Unlock()
 		if began.Sub(returned) > testSilence+5*time.Second {
 			w.failed("call %x began %v after it was given up", o.ID, began.Sub(returned))
