@@ -11,9 +11,10 @@ import (
 	"time"
 )
 
-// maxStrangers is how many connections may wait until the other side has shown who it is. A host shows
-// it within milliseconds.
-const maxStrangers = 64
+// maxStrangers is how many connections may wait until the other side has shown who it is, which takes a
+// host milliseconds. It is less where that would be more than a quarter of the descriptors that this
+// process may have: the rest is for commands.
+const maxStrangers = 1024
 
 // handshakePatience bounds that time.
 const handshakePatience = 10 * time.Second
@@ -31,7 +32,7 @@ func (l *lobby) enter(conn net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.waiting = append(l.waiting, conn)
-	if len(l.waiting) > maxStrangers {
+	if len(l.waiting) > min(maxStrangers, descriptors()/4) {
 		l.waiting[0].Close()
 		l.waiting = l.waiting[1:]
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/host"
 	"bashplugin/shared/internal/plugintest"
 )
 
@@ -70,6 +72,22 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	require.NoError(t, err)
 	answer.Body.Close()
 	assert.Equal(t, http.StatusOK, answer.StatusCode)
+}
+
+// Many hosts may connect at once.
+func TestManyHostsAtOnce(t *testing.T) {
+	t.Parallel()
+	p := serveRemote(t, nil)
+	var hosts sync.WaitGroup
+	for range 150 {
+		hosts.Go(func() {
+			bash, err := host.Connect(t.Context(), p.config(t))
+			if assert.NoError(t, err) {
+				bash.Close()
+			}
+		})
+	}
+	hosts.Wait()
 }
 
 // A planned end says why, at once, and not after Linger.
