@@ -79,7 +79,6 @@ func TestWalk(t *testing.T) {
 		"bin/base/b.go":                    glued,
 		"shared/b.go":                      glued,
 		"shared/tool/b.go":                 glued,
-		"shared/internal/c/b.go":           glued,
 		"plugin/internal/process/b.go":     glued,
 		"plugin/internal/process/sub/b.go": glued,
 	})
