@@ -67,7 +67,8 @@ func refusal(err error) error {
 		return err
 	}
 	if refused.Version != int(Handshake.ProtocolVersion) {
-		return &Error{Code: CodeStart, Message: "the plugin speaks another version of the contract than this host, and " + Older(refused.Version)}
+		message := "the plugin speaks another version of the contract than this host, and " + Older(refused.Version)
+		return &Error{Code: CodeStart, Message: message}
 	}
 	about, err := session.Decode[opened](refused.Info)
 	if err == nil && about.Err != nil {
@@ -90,7 +91,7 @@ func Older(plugin int) string {
 // Opening says what a new session serves.
 type Opening struct {
 	Bash Bash
-	Logs string // where the logs of its commands are; "": nowhere
+	Logs string // of its commands; "": none
 	End  func() // called once, when the session has ended
 }
 

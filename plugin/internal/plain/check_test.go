@@ -77,7 +77,6 @@ func TestWalk(t *testing.T) {
 		"a/b.txt":                          glued,
 		".git/b.go":                        glued,
 		"bin/base/b.go":                    glued,
-		"shared/b.go":                      glued,
 		"shared/tool/b.go":                 glued,
 		"plugin/internal/process/b.go":     glued,
 		"plugin/internal/process/sub/b.go": glued,

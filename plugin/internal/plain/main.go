@@ -20,7 +20,6 @@ var later = []string{
 	"plugin/internal/confine",
 	"plugin/internal/executor",
 	"plugin/internal/process",
-	"shared",
 }
 
 func main() {
