@@ -107,7 +107,8 @@ func resolve(field string, paths []string, dir string) ([]string, error) {
 		}
 		place, err := filepath.EvalSymlinks(path)
 		if err != nil {
-			return nil, invalid(field, "%s: cannot use %q: name a directory or a file that exists: %v", field, path, err)
+			return nil, invalid(field,
+				"%s: cannot use %q: name a directory or a file that exists: %v", field, path, err)
 		}
 		resolved = append(resolved, place)
 	}

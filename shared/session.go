@@ -21,7 +21,11 @@ type opened struct {
 
 // OpenSession begins a session with a plugin and returns its Bash, which is an io.Closer: Close ends all
 // commands. It is for package host.
-func OpenSession(ctx context.Context, config session.Config, settings SessionConfig) (*session.Host, Bash, string, error) {
+func OpenSession(
+	ctx context.Context,
+	config session.Config,
+	settings SessionConfig,
+) (*session.Host, Bash, string, error) {
 	complete, err := sessionConfig(config, settings)
 	if err != nil {
 		return nil, nil, "", err

@@ -91,6 +91,7 @@ func configure(bash Bash, config SessionConfig) error {
 	if field == "" {
 		return nil
 	}
-	message := fmt.Sprintf("this plugin cannot keep %s: leave it out, or use a plugin that has a Configure method", field)
+	message := fmt.Sprintf("this plugin cannot keep %s: "+
+		"leave it out, or use a plugin that has a Configure method", field)
 	return &Error{Code: CodeStart, Message: message, Field: field}
 }
