@@ -68,20 +68,45 @@ const AllJobs = -1
 
 // ExecuteRequest is one command for Execute. A negative Timeout is invalid.
 type ExecuteRequest struct {
-	Command string        // passed unchanged to bash -c (from 128 KiB on to its eval, which leaves REPLY unset); at most MaxCommandBytes, no NUL byte
+	// Command is passed unchanged to bash -c, or from 128 KiB on to its eval, which leaves REPLY
+	// unset. It has at most MaxCommandBytes, and no NUL byte.
+	Command string
+
 	Mode    Mode          // "": ModeDetach
 	Timeout time.Duration // 0: the mode's DefaultTimeout
-	Dir     string        // "": the session's directory, even if that was removed; a relative path starts there
-	Env     []string      // KEY=VALUE, over the session's environment and the tool's own settings: TERM=dumb, no pagers, editors and prompts, unbuffered Python; an entry without =, or with a NUL byte, is invalid
-	Merge   bool          // stderr into stdout through one pipe, in the order written
-	Limits  Limits
-	Stdin   Stdin    // what the command reads; any other value is invalid
-	Input   string   // written to stdin first, which stays open; invalid without Stdin, and past MaxInputBytes
-	Columns int      // of the terminal, with StdinTTY; 0: DefaultColumns; negative or above MaxColumns is invalid
-	Rows    int      // 0: DefaultRows; negative or above MaxRows is invalid
-	Confine *Confine // what it may touch, in addition to what the session's Confine says; nil: the same as the session
 
-	Resources Resources // what it may use; 0: as the session
+	// Dir is where the command runs; a relative path starts in the session's directory. "": in the
+	// session's directory, even if that was removed.
+	Dir string
+
+	// Env has KEY=VALUE entries, over the session's environment and the tool's own settings:
+	// TERM=dumb, no pagers, editors and prompts, unbuffered Python. An entry without =, or with a
+	// NUL byte, is invalid.
+	Env []string
+
+	// Merge writes stderr into stdout through one pipe, in the order written.
+	Merge bool
+
+	Limits Limits
+
+	// Stdin is what the command reads. A value that is none of the constants is invalid.
+	Stdin Stdin
+
+	// Input is written to stdin first, which stays open. It is invalid without Stdin, and past
+	// MaxInputBytes.
+	Input string
+
+	// Columns and Rows are of the terminal, with StdinTTY; 0: DefaultColumns and DefaultRows.
+	// Negative values and those above MaxColumns and MaxRows are invalid.
+	Columns int
+	Rows    int
+
+	// Confine says what the command may touch, in addition to what the session's Confine says;
+	// nil: the same as the session.
+	Confine *Confine
+
+	// Resources says what the command may use; 0: as the session.
+	Resources Resources
 
 	// Stdout and Stderr, if not nil, receive a live copy of the raw bytes as
 	// the command writes them, in order, by one Write at a time: a Write that
@@ -124,9 +149,17 @@ const (
 // within a line only where whole lines would leave more than half of the room unused.
 type Limits struct {
 	MaxLines int // 0: DefaultMaxLines; negative: no limit
-	MaxBytes int // 0: DefaultMaxBytes; at most MaxMaxBytes; negative is invalid
-	Ends     int // >0: when a limit is exceeded, keep up to this many bytes of each end, at most half of MaxBytes, instead of the tail; negative or above MaxMaxBytes is invalid
-	Notable  int // how many lines for Output.Notable; 0: none, at no cost; negative or above MaxNotable is invalid
+
+	// MaxBytes is at most MaxMaxBytes; 0: DefaultMaxBytes. Negative is invalid.
+	MaxBytes int
+
+	// Ends, if positive, keeps up to this many bytes of each end when a limit is exceeded, at most
+	// half of MaxBytes, instead of the tail. Negative or above MaxMaxBytes is invalid.
+	Ends int
+
+	// Notable is how many lines Output.Notable may have; 0: none, at no cost. Negative or above
+	// MaxNotable is invalid.
+	Notable int
 }
 
 // CheckRequest asks for a job's state and new output. With AllJobs it asks for
@@ -145,23 +178,43 @@ type Limits struct {
 // command to read: what it has not read waits in memory, at most MaxInputBytes. More, or
 // input for a job that has ended or has no open stdin, is ErrInvalid: nothing is written.
 type CheckRequest struct {
-	PID     int           // of the job, or of one of its processes; AllJobs lists every job in Result.Jobs
-	All     bool          // show all output so far, not only the part that no Result has shown yet
-	Peek    bool          // the output that this shows does not count as shown
-	Wait    time.Duration // how long to wait at most; 0: not at all; negative is invalid
-	WaitFor string        // pattern of the output to wait for, at most MaxPatternBytes; "": wait for the end; without Wait it has no effect
-	Limits  Limits
+	// PID is of the job, or of one of its processes; AllJobs lists every job in Result.Jobs.
+	PID int
 
-	Input      string // written to the job's stdin
-	CloseInput bool   // the end of the input: stdin is closed once the command has read what waits; of a terminal: Ctrl-D
+	// All shows all output so far, not only the part that no Result has shown yet.
+	All bool
+
+	// Peek makes the output that this call shows not count as shown.
+	Peek bool
+
+	// Wait is how long to wait at most; 0: not at all. Negative is invalid.
+	Wait time.Duration
+
+	// WaitFor is a pattern of the output to wait for, at most MaxPatternBytes; "": wait for the
+	// end. Without Wait it has no effect.
+	WaitFor string
+
+	Limits Limits
+
+	Input string // written to the job's stdin
+
+	// CloseInput ends the input: stdin is closed once the command has read what waits. At a
+	// terminal it is Ctrl-D.
+	CloseInput bool
 }
 
 // KillRequest asks for the end of a job. With AllJobs its Result has only Jobs
 // set.
 type KillRequest struct {
-	PID    int            // of the job, or of one of its processes; AllJobs: every job
-	Signal syscall.Signal // sent first; 0: SIGTERM; a signal that the system does not have is invalid
-	Grace  time.Duration  // between Signal and SIGKILL; 0: DefaultGrace; negative is invalid
+	// PID is of the job, or of one of its processes; AllJobs: every job.
+	PID int
+
+	// Signal is sent first; 0: SIGTERM. A signal that the system does not have is invalid.
+	Signal syscall.Signal
+
+	// Grace is the time between Signal and SIGKILL; 0: DefaultGrace. Negative is invalid.
+	Grace time.Duration
+
 	Limits Limits
 }
 
@@ -203,26 +256,54 @@ const (
 // can tell, as of more than 64 processes, by epoll, of a lock that is tried again and again
 // (apt, git, npm), of a program that waits for input and something else, and on macOS.
 type Result struct {
-	PID      int           `json:"pid,omitempty"` // of the bash process, which leads its own session and process group; 0: nothing was started
-	Command  string        `json:"command,omitempty"`
-	Dir      string        `json:"dir,omitempty"`
-	Confined string        `json:"confined,omitempty"` // what the command may touch, as in "it may write below /work, $TMPDIR; network: none"; "": it was not confined
-	Status   Status        `json:"status,omitempty"`
-	Cause    Cause         `json:"cause,omitempty"`    // with StatusKilled
-	Exceeded string        `json:"exceeded,omitempty"` // how it exceeded a limit of its Resources, as in "it used 2.1 GiB of memory, 2 GiB allowed"; if Cause is another, those that it left running did
-	ExitCode int           `json:"exit_code"`          // 128+n after signal n; -1 while running, or if nothing was started
-	Signal   string        `json:"signal,omitempty"`   // the signal that ended bash, as in "SIGKILL"; "" if it exited by itself
+	// PID is of the bash process, which leads its own session and process group; 0: nothing was
+	// started.
+	PID int `json:"pid,omitempty"`
+
+	Command string `json:"command,omitempty"`
+	Dir     string `json:"dir,omitempty"`
+
+	// Confined says what the command may touch, as in "it may write below /work, $TMPDIR; network:
+	// none"; "": it was not confined.
+	Confined string `json:"confined,omitempty"`
+
+	Status Status `json:"status,omitempty"`
+	Cause  Cause  `json:"cause,omitempty"` // with StatusKilled
+
+	// Exceeded says how the command exceeded a limit of its Resources, as in "it used 2.1 GiB of
+	// memory, 2 GiB allowed". If Cause is another, the processes that it left running did.
+	Exceeded string `json:"exceeded,omitempty"`
+
+	// ExitCode is 128+n after signal n, and -1 while running, or if nothing was started.
+	ExitCode int `json:"exit_code"`
+
+	// Signal is the signal that ended bash, as in "SIGKILL"; "" if it exited by itself.
+	Signal string `json:"signal,omitempty"`
+
 	Stdout   Output        `json:"stdout,omitzero"`
 	Stderr   Output        `json:"stderr,omitzero"`
 	Started  time.Time     `json:"started,omitzero"`
-	Duration time.Duration `json:"-"`                  // until bash ended, or until now
-	Leftover []Process     `json:"leftover,omitempty"` // the processes that still run after bash ended
-	Ended    []Process     `json:"ended,omitempty"`    // Kill only: the processes that it ended, besides bash
-	Matched  bool          `json:"matched,omitempty"`  // Check only: the output matches WaitFor
-	Waiting  string        `json:"waiting,omitempty"`  // running only, see below
-	Screen   string        `json:"screen,omitempty"`   // StdinTTY only: what the terminal shows, or showed last, as plain text; late if the command draws without end; trailing blanks and empty lines are left out
-	Usage    Usage         `json:"usage,omitzero"`
-	Jobs     []Result      `json:"jobs,omitempty"` // AllJobs only, without output; nothing else is set then
+	Duration time.Duration `json:"-"` // until bash ended, or until now
+
+	// Leftover are the processes that still run after bash ended.
+	Leftover []Process `json:"leftover,omitempty"`
+
+	// Ended are the processes that Kill ended, besides bash.
+	Ended []Process `json:"ended,omitempty"`
+
+	// Matched is of Check only: the output matches WaitFor.
+	Matched bool `json:"matched,omitempty"`
+
+	Waiting string `json:"waiting,omitempty"` // running only, see above
+
+	// Screen, with StdinTTY only, is what the terminal shows, or showed last, as plain text without
+	// trailing blanks and empty lines. It is late if the command draws without end.
+	Screen string `json:"screen,omitempty"`
+
+	Usage Usage `json:"usage,omitzero"`
+
+	// Jobs is for AllJobs only. The jobs are without output, and nothing else is set then.
+	Jobs []Result `json:"jobs,omitempty"`
 }
 
 // Line is a line of output.
@@ -234,36 +315,55 @@ type Line struct {
 // Process is a process that a command started.
 type Process struct {
 	PID     int    `json:"pid"`
-	Command string `json:"command"` // its command line, at most 4 KiB of it
+	Command string `json:"command"` // at most 4 KiB of it
 }
 
 // Output is the part of one stream that a Result shows. All of it refers to the
 // sanitized stream: valid UTF-8 without escape sequences or control characters
 // other than tab and newline.
 type Output struct {
-	Content     string `json:"content,omitempty"`      // the tail if truncated
-	Head        string `json:"head,omitempty"`         // the beginning, if truncated with Limits.Ends; it ends within a line unless it ends in a newline
-	Truncated   bool   `json:"truncated,omitempty"`    // the limits cut the output that this Result had to show
+	Content string `json:"content,omitempty"` // the tail if truncated
+
+	// Head is the beginning, if truncated with Limits.Ends. It ends within a line unless it ends in
+	// a newline.
+	Head string `json:"head,omitempty"`
+
+	// Truncated is set if the limits cut the output that this Result had to show.
+	Truncated   bool   `json:"truncated,omitempty"`
 	TruncatedBy string `json:"truncated_by,omitempty"` // "lines" or "bytes"
 
 	// The totals are of the whole stream so far, exact however large; the other two
 	// numbers are of Content and Head together, where a line that both have a part of
 	// counts once.
-	TotalLines      int64 `json:"total_lines,omitempty"`
-	TotalBytes      int64 `json:"total_bytes,omitempty"`
-	OutputLines     int   `json:"output_lines,omitempty"`
-	OutputBytes     int   `json:"output_bytes,omitempty"`
-	LastLinePartial bool  `json:"last_line_partial,omitempty"` // Content is the end of one line longer than MaxBytes
-	StartsMidLine   bool  `json:"starts_mid_line,omitempty"`   // Content begins within a line that is too long for MaxBytes or Ends, alone or with the lines after it
-	Partial         bool  `json:"partial,omitempty"`           // Content ends in a line that is still being written
-	Dropped         int64 `json:"dropped,omitempty"`           // raw bytes so far that were no text: escape sequences, control characters
+	TotalLines  int64 `json:"total_lines,omitempty"`
+	TotalBytes  int64 `json:"total_bytes,omitempty"`
+	OutputLines int   `json:"output_lines,omitempty"`
+	OutputBytes int   `json:"output_bytes,omitempty"`
+
+	// LastLinePartial is set if Content is the end of one line longer than MaxBytes.
+	LastLinePartial bool `json:"last_line_partial,omitempty"`
+
+	// StartsMidLine is set if Content begins within a line that is too long for MaxBytes or Ends,
+	// alone or with the lines after it.
+	StartsMidLine bool `json:"starts_mid_line,omitempty"`
+
+	// Partial is set if Content ends in a line that is still being written.
+	Partial bool `json:"partial,omitempty"`
+
+	// Dropped counts the raw bytes so far that were no text: escape sequences, control characters.
+	Dropped int64 `json:"dropped,omitempty"`
 
 	// Notable are the first and the last ones of the lines that look like errors within
 	// 4 MiB of either end of what the limits cut, each line once. They come from the log.
 	Notable []Line `json:"notable,omitempty"`
 
-	Path      string `json:"path,omitempty"`       // log with the whole stream so far; every job has one; "" if Content is all there was
-	PathError string `json:"path_error,omitempty"` // why the complete log is not there; "" if it is
+	// Path is of the log with the whole stream so far. Every job has one; "" if Content is all
+	// there was.
+	Path string `json:"path,omitempty"`
 
-	LiveSkipped int64 `json:"live_skipped,omitempty"` // bytes that the live writer of this stream missed so far
+	// PathError says why the complete log is not there; "" if it is.
+	PathError string `json:"path_error,omitempty"`
+
+	// LiveSkipped counts the bytes that the live writer of this stream missed so far.
+	LiveSkipped int64 `json:"live_skipped,omitempty"`
 }

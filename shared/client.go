@@ -67,7 +67,14 @@ func (c *client) Close() error {
 }
 
 // call makes a call, and explains why there is no answer.
-func call[Q any](ctx context.Context, s *session.Host, method string, request Q, live *session.Reader, limit session.Limit) (*Result, error) {
+func call[Q any](
+	ctx context.Context,
+	s *session.Host,
+	method string,
+	request Q,
+	live *session.Reader,
+	limit session.Limit,
+) (*Result, error) {
 	reply, err := session.Do[Q, answer](ctx, s, method, request, live, limit)
 	switch {
 	case err != nil:

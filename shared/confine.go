@@ -51,12 +51,20 @@ import "path/filepath"
 //   - signal its session's other commands from a sandbox of Landlock that it makes for itself;
 //   - leave programs, hooks and settings below Writable, which others may run later.
 type Confine struct {
-	ReadOnly   bool     // files may be changed below Writable only
-	Writable   []string // directories or files, with ReadOnly; none: nowhere
-	Private    bool     // files may be read below Readable, Writable and what bash needs only
-	Readable   []string // directories or files, with Private
-	NoNetwork  bool     // no socket but unix sockets, no io_uring, no system calls of other architectures
-	BestEffort bool     // where the kernel cannot keep it all, keep the rest, as Result.Confined says; false: ErrStart names what is missing
+	ReadOnly bool     // files may be changed below Writable only
+	Writable []string // directories or files, with ReadOnly; none: nowhere
+
+	// Private allows to read files only below Readable, Writable and what bash needs.
+	Private  bool
+	Readable []string // directories or files, with Private
+
+	// NoNetwork allows no socket but unix sockets, no io_uring, and no system calls of other
+	// architectures.
+	NoNetwork bool
+
+	// BestEffort keeps the rest where the kernel cannot keep it all, as Result.Confined says.
+	// false: ErrStart names what is missing.
+	BestEffort bool
 }
 
 // Confines reports whether c asks for anything. c may be nil.
@@ -66,9 +74,11 @@ func (c *Confine) Confines() bool { return c != nil && (c.ReadOnly || c.Private 
 func (c Confine) Validate() error {
 	switch {
 	case !c.ReadOnly && len(c.Writable) > 0:
-		return invalid("Confine.Writable", "Confine.Writable is %q without ReadOnly: set ReadOnly too, or leave Writable out", c.Writable)
+		return invalid("Confine.Writable",
+			"Confine.Writable is %q without ReadOnly: set ReadOnly too, or leave Writable out", c.Writable)
 	case !c.Private && len(c.Readable) > 0:
-		return invalid("Confine.Readable", "Confine.Readable is %q without Private: set Private too, or leave Readable out", c.Readable)
+		return invalid("Confine.Readable",
+			"Confine.Readable is %q without Private: set Private too, or leave Readable out", c.Readable)
 	}
 	return nil
 }
@@ -97,7 +107,8 @@ func resolve(field string, paths []string, dir string) ([]string, error) {
 		}
 		place, err := filepath.EvalSymlinks(path)
 		if err != nil {
-			return nil, invalid(field, "%s: cannot use %q: name a directory or a file that exists: %v", field, path, err)
+			return nil, invalid(field,
+				"%s: cannot use %q: name a directory or a file that exists: %v", field, path, err)
 		}
 		resolved = append(resolved, place)
 	}

@@ -23,7 +23,9 @@ const (
 type Error struct {
 	Code    Code
 	Message string
-	Field   string // the field of the request or configuration that is wrong; "": none, or several
+
+	// Field is the field of the request or configuration that is wrong; "": none, or several.
+	Field string
 
 	cause error
 }

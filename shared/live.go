@@ -39,9 +39,13 @@ var errNoReader = errors.New("the live output has no reader any more")
 type liveSender struct {
 	stream *session.Stream
 
-	mu    sync.Mutex // held while a frame is written; guards the fields below
-	frame []byte     // the last frame; its memory is reused
-	open  int        // the writers in use, and one more until the call returns
+	// mu guards the fields below. It is held while a frame is written.
+	mu sync.Mutex
+
+	frame []byte // the last frame; its memory is reused
+
+	// open counts the writers in use, and one more until the call returns.
+	open int
 }
 
 // writer returns a writer for one kind of frame. The writer ends with CloseWrite,
@@ -112,14 +116,22 @@ func (w *frameWriter) CloseWrite() error {
 // liveReceiver is the host's side of a live copy: it gives the bytes of frames to the request's writers
 // until the copy ends or every writer has failed.
 type liveReceiver struct {
-	stream  *session.Reader
-	writers map[byte]io.Writer // by kind of frame; without those that have failed
-	arrived chan struct{}      // closed when everything sent before the call's end is written
-	arrive  func()             // closes it
-	stopped chan struct{}      // closed when the call has failed: no Write may begin any more
-	turn    chan struct{}      // a lock, held during a Write
+	stream *session.Reader
 
-	header []byte // of the frame that is coming, as far as it has come
+	// writers are by kind of frame, without those that have failed.
+	writers map[byte]io.Writer
+
+	// arrived is closed when everything sent before the call's end is written.
+	arrived chan struct{}
+	arrive  func() // closes arrived
+
+	// stopped is closed when the call has failed: no Write may begin any more.
+	stopped chan struct{}
+
+	turn chan struct{} // a lock, held during a Write
+
+	// header is of the frame that is coming, as far as it has come.
+	header []byte
 	kind   byte
 	body   int // bytes of it still to come
 }

@@ -36,10 +36,15 @@ import (
 // keep Disk, nor Memory without cgroups, and macOS keeps nothing: then Execute fails with
 // ErrStart.
 type Resources struct {
-	Memory    int64 // bytes
-	CPU       time.Duration
-	Processes int   // at a time, zombies too; with a cgroup each thread counts as one
-	Disk      int64 // bytes of one file: a write past it fails, by SIGXFSZ
+	Memory int64 // bytes
+	CPU    time.Duration
+
+	// Processes is how many there may be at a time, zombies too. With a cgroup each thread counts
+	// as one.
+	Processes int
+
+	// Disk is the bytes of one file: a write past it fails, by SIGXFSZ.
+	Disk int64
 }
 
 // Validate reports a negative limit.
@@ -64,7 +69,8 @@ func lower[T int | int64 | time.Duration](name string, limit *T, session T, text
 		if session > 0 {
 			most = "at most " + text(session) + ", as the session allows"
 		}
-		return invalid("Resources."+name, "Resources.%s is %s: use 0 for the session's, or %s", name, text(*limit), most)
+		return invalid("Resources."+name,
+			"Resources.%s is %s: use 0 for the session's, or %s", name, text(*limit), most)
 	}
 	*limit = cmp.Or(*limit, session)
 	return nil
@@ -91,8 +97,10 @@ func (r Resources) Exceeded(u Usage) (cause Cause, how string) {
 // of a command with limits are the highest that were seen. Without limits, CPU and MaxMemory
 // are of the processes that have ended, MaxMemory of the largest one.
 type Usage struct {
-	MaxMemory    int64         `json:"max_memory,omitempty"` // bytes, at the peak; 0: unknown, or no more than the plugin has, about 20 MiB
-	CPU          time.Duration `json:"-"`                    // user and system
+	// MaxMemory is in bytes, at the peak; 0: unknown, or no more than the plugin has, about 20 MiB.
+	MaxMemory int64 `json:"max_memory,omitempty"`
+
+	CPU          time.Duration `json:"-"` // user and system
 	MaxProcesses int           `json:"max_processes,omitempty"`
 }
 

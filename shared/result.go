@@ -26,7 +26,11 @@ type usageJSON struct {
 
 // MarshalJSON implements json.Marshaler.
 func (r Result) MarshalJSON() ([]byte, error) {
-	out := resultJSON{fields: fields(r), DurationMS: r.Duration.Milliseconds(), Usage: usageJSON{r.Usage, r.Usage.CPU.Milliseconds()}}
+	out := resultJSON{
+		fields:     fields(r),
+		DurationMS: r.Duration.Milliseconds(),
+		Usage:      usageJSON{r.Usage, r.Usage.CPU.Milliseconds()},
+	}
 	if r.Status != "" && r.Status != StatusRunning {
 		out.ExitCode = &r.ExitCode
 	}
@@ -44,7 +48,8 @@ func (r *Result) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	*r = Result(in.fields)
-	r.Duration, r.Usage = time.Duration(in.DurationMS)*time.Millisecond, in.Usage.Usage
+	r.Duration = time.Duration(in.DurationMS) * time.Millisecond
+	r.Usage = in.Usage.Usage
 	r.Usage.CPU = time.Duration(in.Usage.CPUMS) * time.Millisecond
 	if in.ExitCode != nil {
 		r.ExitCode = *in.ExitCode

@@ -15,7 +15,11 @@ type service struct{ *session.Endpoint }
 
 // Execute serves Bash.Execute.
 func (s service) Execute(request session.Request[executeArgs], reply *session.Reply[answer]) error {
-	return serve(s, request, reply, func(ctx context.Context, call *session.Call, args executeArgs) (result *Result, err error) {
+	return serve(s, request, reply, func(
+		ctx context.Context,
+		call *session.Call,
+		args executeArgs,
+	) (result *Result, err error) {
 		req := args.Request
 		if call.Live != nil {
 			live := &liveSender{stream: call.Live, open: 1}
@@ -60,12 +64,18 @@ func (s service) Close(request session.Request[int], reply *session.Reply[answer
 func bashOf(call *session.Call) Bash { return call.Served().(Bash) }
 
 // serve answers a call. A panic ends that call alone.
-func serve[Q any](s service, request session.Request[Q], reply *session.Reply[answer], f func(context.Context, *session.Call, Q) (*Result, error)) error {
+func serve[Q any](
+	s service,
+	request session.Request[Q],
+	reply *session.Reply[answer],
+	f func(context.Context, *session.Call, Q) (*Result, error),
+) error {
 	return session.Answer(s.Endpoint, request, reply, func(call *session.Call, args Q) (a answer) {
 		defer func() {
 			p := recover()
 			if p != nil {
-				a = answer{Err: &Error{Code: CodeInternal, Message: fmt.Sprintf("the plugin panicked: %v\n%s", p, debug.Stack())}}
+				message := fmt.Sprintf("the plugin panicked: %v\n%s", p, debug.Stack())
+				a = answer{Err: &Error{Code: CodeInternal, Message: message}}
 			}
 		}()
 		result, err := f(call.Context, call, args)

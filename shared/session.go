@@ -21,7 +21,11 @@ type opened struct {
 
 // OpenSession begins a session with a plugin and returns its Bash, which is an io.Closer: Close ends all
 // commands. It is for package host.
-func OpenSession(ctx context.Context, config session.Config, settings SessionConfig) (*session.Host, Bash, string, error) {
+func OpenSession(
+	ctx context.Context,
+	config session.Config,
+	settings SessionConfig,
+) (*session.Host, Bash, string, error) {
 	complete, err := sessionConfig(config, settings)
 	if err != nil {
 		return nil, nil, "", err
@@ -67,7 +71,8 @@ func refusal(err error) error {
 		return err
 	}
 	if refused.Version != int(Handshake.ProtocolVersion) {
-		return &Error{Code: CodeStart, Message: "the plugin speaks another version of the contract than this host, and " + Older(refused.Version)}
+		message := "the plugin speaks another version of the contract than this host, and " + Older(refused.Version)
+		return &Error{Code: CodeStart, Message: message}
 	}
 	about, err := session.Decode[opened](refused.Info)
 	if err == nil && about.Err != nil {
@@ -90,7 +95,7 @@ func Older(plugin int) string {
 // Opening says what a new session serves.
 type Opening struct {
 	Bash Bash
-	Logs string // where the logs of its commands are; "": nowhere
+	Logs string // of its commands; "": none
 	End  func() // called once, when the session has ended
 }
 

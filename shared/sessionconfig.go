@@ -9,18 +9,32 @@ import (
 // SessionConfig says what a host asks for all commands of its session. The zero value asks for
 // nothing. A host gives it when the session begins.
 type SessionConfig struct {
-	Dir     string   // where commands run; "": where the plugin decides
-	Env     []string // KEY=VALUE, over the plugin's environment
-	DropEnv []string // names or path.Match patterns ("*_API_KEY") that commands do not get
+	// Dir is where commands run; "": where the plugin decides.
+	Dir string
 
-	Confine   Confine   // what every command may touch, and the most that a request may
-	Resources Resources // what each command may use, and the most that a request may allow
+	Env []string // KEY=VALUE, over the plugin's environment
 
-	LogDir             string        // where output logs go; "": where the plugin decides
-	MaxLogBytes        int64         // of one stream's log; 0: the plugin's default
-	MaxSessionLogBytes int64         // of all logs of the session; 0: the plugin's default
-	MaxUserLogBytes    int64         // of the logs of all sessions of the plugin's user; 0: the plugin's default
-	LogRetention       time.Duration // how long logs outlive the session; 0: the plugin's default; negative: not at all
+	// DropEnv has names or path.Match patterns ("*_API_KEY") of variables that commands do not get.
+	DropEnv []string
+
+	// Confine says what every command may touch, and the most that a request may allow.
+	Confine Confine
+
+	// Resources says what each command may use, and the most that a request may allow.
+	Resources Resources
+
+	// LogDir is where output logs go; "": where the plugin decides.
+	LogDir string
+
+	// MaxLogBytes is of one stream's log, MaxSessionLogBytes of all logs of the session, and
+	// MaxUserLogBytes of the logs of all sessions of the plugin's user; 0: the plugin's default.
+	MaxLogBytes        int64
+	MaxSessionLogBytes int64
+	MaxUserLogBytes    int64
+
+	// LogRetention is how long logs outlive the session; 0: the plugin's default; negative: not at
+	// all.
+	LogRetention time.Duration
 
 	// Host is the name in the certificate of a host on another machine. The plugin sets it.
 	Host string
@@ -77,6 +91,7 @@ func configure(bash Bash, config SessionConfig) error {
 	if field == "" {
 		return nil
 	}
-	message := fmt.Sprintf("this plugin cannot keep %s: leave it out, or use a plugin that has a Configure method", field)
+	message := fmt.Sprintf("this plugin cannot keep %s: "+
+		"leave it out, or use a plugin that has a Configure method", field)
 	return &Error{Code: CodeStart, Message: message, Field: field}
 }

@@ -28,8 +28,10 @@ type Client struct {
 	// turn is a lock for the fields below. It is also held while a plugin starts.
 	turn chan struct{}
 
-	now  *link // nil: none
-	left error // what could not be ended of earlier plugins
+	now *link // nil: none
+
+	// left says what could not be ended of earlier plugins.
+	left error
 }
 
 var _ shared.Bash = (*Client)(nil)

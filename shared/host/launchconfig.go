@@ -26,7 +26,9 @@ type LaunchConfig struct {
 	// plugin that BASH_PLUGIN_REATTACH names is never verified.
 	SHA256 []byte
 
-	Dir string   // where commands run; "": the host's working directory
+	// Dir is where commands run. "": in the host's working directory.
+	Dir string
+
 	Env []string // KEY=VALUE, over the host's environment
 
 	// DropEnv has names or path.Match patterns ("*_API_KEY") of variables that neither the plugin nor

@@ -79,8 +79,8 @@ func serveHost(f *flags) error {
 	s.session = session
 	go s.watchHost()
 	go s.watchSignals()
-	err = serve.Serve(p)
-	return errors.Join(say(err), s.end())
+	served := serve.Serve(p)
+	return errors.Join(say(served), s.end())
 }
 
 // keepLogs tells the guardian where the logs are.

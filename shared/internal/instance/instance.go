@@ -21,7 +21,9 @@ import (
 type Config struct {
 	Path      string // of the plugin's binary
 	Args, Env []string
-	SHA256    []byte // of the binary, verified before the start; nil: none
+
+	// SHA256 is the binary's checksum, verified before the start; nil: it is not verified.
+	SHA256 []byte
 
 	Handshake plugin.HandshakeConfig
 	Plugins   plugin.PluginSet
@@ -34,7 +36,9 @@ type Instance struct {
 	PID  int
 	Addr net.Addr    // where it serves
 	TLS  *tls.Config // authenticates both sides of a connection
-	Kill func()      // kills the process group, unless the process has ended; does not wait
+
+	// Kill kills the process group, unless the process has ended. It does not wait.
+	Kill func()
 
 	client *plugin.Client
 }
@@ -60,7 +64,8 @@ func Start(ctx context.Context, cfg Config) (*Instance, error) {
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolNetRPC},
 		StartTimeout:     time.Hour, // ctx decides
 		Stderr:           cfg.Stderr,
-		Logger:           hclog.New(&hclog.LoggerOptions{Level: hclog.Off}), // or go-plugin parses stderr too, and some JSON makes it panic
+		// With a logger go-plugin would parse stderr too, and some JSON makes it panic.
+		Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Off}),
 	}
 	if cfg.SHA256 != nil {
 		config.SecureConfig = &plugin.SecureConfig{Checksum: cfg.SHA256, Hash: sha256.New()}
@@ -76,7 +81,8 @@ func Start(ctx context.Context, cfg Config) (*Instance, error) {
 	select {
 	case <-started:
 		if failure == nil {
-			i.PID, i.TLS = cmd.Process.Pid, config.TLSConfig
+			i.PID = cmd.Process.Pid
+			i.TLS = config.TLSConfig
 			return i, nil
 		}
 		err = fmt.Errorf("cannot start the plugin %s: %w", cfg.Path, failure)
@@ -100,10 +106,12 @@ func Start(ctx context.Context, cfg Config) (*Instance, error) {
 // or stderr; a plugin's guardian holds them until it has cleaned up. It returns
 // false if that takes longer than d.
 func (i *Instance) AwaitEnd(d time.Duration) bool {
-	for begin := time.Now(); !i.client.Exited(); time.Sleep(time.Millisecond) { // go-plugin tells only when asked
+	begin := time.Now()
+	for !i.client.Exited() {
 		if time.Since(begin) > d {
 			return false
 		}
+		time.Sleep(time.Millisecond) // go-plugin tells only when asked
 	}
 	return true
 }

@@ -46,7 +46,8 @@ func pong(ping []byte) []byte {
 	return answer
 }
 
-// heartbeat returns the answer to a ping that nobody has asked: the multiplexer of the other side ignores it.
+// heartbeat returns the answer to a ping that nobody has asked: the multiplexer of the other side
+// ignores it.
 func heartbeat() []byte {
 	ping := make([]byte, headerSize)
 	ping[1] = typePing
@@ -58,12 +59,15 @@ func heartbeat() []byte {
 // readSize is how much of a connection is read at a time.
 const readSize = 32 << 10
 
-// frames are bytes that have come, which are handed on as whole frames only. The zero value is empty.
+// frames are bytes that have come, which are handed on as whole frames only. The zero value is
+// empty.
 type frames struct {
 	bytes []byte
-	from  int   // where those begin that are still to be handed on
-	whole int   // where the last whole frame ends
-	count int64 // bytes of frames that are not pings, since counted was called
+	from  int // the bytes before it are handed on
+	whole int // where the last whole frame ends
+
+	// count is how many bytes have come since counted was called, without pings.
+	count int64
 }
 
 // take copies what is whole.

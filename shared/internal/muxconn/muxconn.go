@@ -1,16 +1,17 @@
-// Package muxconn is the connection under go-plugin's multiplexer, yamux. yamux
-// takes the other process for dead if a ping is not answered, or a write not done,
-// within 10 s. But a host under Ctrl-Z, or a process under a debugger, is silent for
-// longer than that and still alive; and over a slow connection an answer takes its time. A
-// Conn therefore
+// Package muxconn is the connection under go-plugin's multiplexer, yamux. yamux closes a
+// connection if the other process does not answer a ping, or does not take a write, within 10 s.
+// That is too early: a host that was suspended with Ctrl-Z, or a process under a debugger, may be
+// silent for much longer, and a slow connection delays answers. Therefore a Conn stands between
+// yamux and the real connection:
 //
-//   - answers yamux's pings itself. A connection ends when the other side ends it;
-//   - with a bound for silence, also ends when nothing has come for that long. Both sides send heartbeats;
-//   - keeps bytes in memory that the other side does not read yet, so that Write
-//     never blocks. yamux holds each stream back at 256 KiB, which bounds this memory;
-//   - reports every end of the connection as a plain io.EOF, and drops later writes.
-//     Otherwise yamux would complain on this process's stderr, which may be a
-//     person's terminal.
+//   - It answers yamux's pings itself, so that yamux never closes the connection for silence.
+//   - If it was made with a bound for silence, it ends the connection when nothing has come for
+//     that long. Both sides send heartbeats, so that only a lost connection is silent.
+//     Without a bound, the connection ends only when one of the two sides closes it.
+//   - Its Write never blocks: a Conn keeps in memory what the other side does not read yet. yamux
+//     stops each stream after 256 KiB that were not read, which bounds this memory.
+//   - It reports every end of the connection as a plain io.EOF, and drops later writes. At any
+//     other error yamux would complain on this process's stderr, which may be a person's terminal.
 package muxconn
 
 import (
@@ -26,24 +27,34 @@ import (
 // Conn is a connection for one yamux session.
 type Conn struct {
 	net.Conn
-	silence time.Duration // after which the connection counts as lost; 0: never
-	ended   chan struct{}
-	end     sync.Once // closes ended
-	moved   atomic.Int64
+
+	// silence is how long nothing may come before the connection counts as lost; 0: however long.
+	silence time.Duration
+
+	ended chan struct{}
+	end   sync.Once // closes ended
+	moved atomic.Int64
 
 	arrived time.Time // when something came last
-	frames  frames    // what has come and Read has not returned yet
 
-	mu      sync.Mutex // guards the fields below; never held while blocking
-	queue   []byte     // still to be written
-	partial bool       // queue ends in a header whose body comes with the next Write
-	writing bool       // drain runs
-	pongs   []byte     // answers to pings, for Read
+	// frames has what has come and Read has not returned yet.
+	frames frames
+
+	// mu guards the fields below. It is never held while blocking.
+	mu sync.Mutex
+
+	queue []byte // still to be written
+
+	// partial is set while queue ends in a header whose body comes with the next Write.
+	partial bool
+
+	writing bool   // drain runs
+	pongs   []byte // answers to pings, for Read
 	beat    *time.Timer
 }
 
-// New makes a Conn on top of a connection, which may be a tls.Conn. It sends heartbeats, and ends if
-// nothing comes for silence, unless that is 0.
+// New makes a Conn on top of a connection, which may be a tls.Conn. It sends heartbeats, and ends
+// if nothing comes for silence, unless that is 0.
 func New(conn net.Conn, silence time.Duration) *Conn {
 	c := &Conn{Conn: conn, silence: silence, ended: make(chan struct{}), arrived: time.Now()}
 	if silence > 0 {
@@ -144,8 +155,8 @@ func (c *Conn) drain() {
 	}
 }
 
-// take returns the queue, nil if it is empty: then drain ends. A frame of which only the header is there
-// stays.
+// take returns the queue, nil if it is empty: then drain ends. A frame of which only the header is
+// there stays.
 func (c *Conn) take() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -190,8 +201,8 @@ func (c *Conn) hasPongs() bool {
 	return len(c.pongs) > 0
 }
 
-// takePongs copies answers to p. If there are none, the next read waits as long as the other side may be
-// silent.
+// takePongs copies answers to p. If there are none, the next read waits as long as the other side
+// may be silent.
 func (c *Conn) takePongs(p []byte) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -51,7 +51,8 @@ func build(dir string) error {
 
 // lock keeps other tests from a folder until unlock is called.
 func lock(dir string) (unlock func(), err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	err = os.MkdirAll(dir, 0o755)
+	if err != nil {
 		return nil, err
 	}
 	file, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o644)

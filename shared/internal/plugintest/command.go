@@ -13,7 +13,8 @@ const HardToEnd = `
 	told() { echo $1 >>$pids.part; }
 	sleep 1000 & told $!
 	nohup sleep 1000 >/dev/null 2>&1 & told $!
-	setsid bash -c 'trap "" TERM HUP INT; echo $$ >>$pids.part; while :; do sleep 1000; done' </dev/null >/dev/null 2>&1 &
+	setsid bash -c 'trap "" TERM HUP INT; echo $$ >>$pids.part; while :; do sleep 1000; done' \
+		</dev/null >/dev/null 2>&1 &
 	( setsid bash -c '( sleep 1000 & echo $! >>$pids.part ) &' & )
 	told $$
 	until [ $(wc -l <$pids.part) = 5 ]; do sleep 0.01; done

@@ -21,9 +21,11 @@ func Eventually(t testing.TB, what string, happened func() bool) {
 	t.Helper()
 	const rarest = 20 * time.Millisecond
 	deadline := time.Now().Add(Hang)
-	for pause := time.Millisecond; !happened(); pause = min(2*pause, rarest) {
+	pause := time.Millisecond
+	for !happened() {
 		require.True(t, time.Now().Before(deadline), "not within %v: %s", Hang, what)
 		time.Sleep(pause)
+		pause = min(2*pause, rarest)
 	}
 }
 

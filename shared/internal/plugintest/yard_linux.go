@@ -97,7 +97,11 @@ func NewYard(t testing.TB, uid int) *Yard {
 	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(root) })
 	y := &Yard{Root: root, Inside: filepath.Join(root, "inside"), Outside: filepath.Join(root, "outside"), UID: uid}
-	y.Env = []string{"TMPDIR=" + filepath.Join(root, "tmp"), pluginEnv + "=" + Path, userEnv + "=" + strconv.Itoa(uid)}
+	y.Env = []string{
+		"TMPDIR=" + filepath.Join(root, "tmp"),
+		pluginEnv + "=" + Path,
+		userEnv + "=" + strconv.Itoa(uid),
+	}
 	require.NoError(t, os.Mkdir(filepath.Join(root, "tmp"), 0o700))
 	y.Reset(t)
 	return y

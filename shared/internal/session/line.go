@@ -19,13 +19,22 @@ type line struct {
 	conn     *rpc.Client
 	protocol *plugin.RPCClient // nil: go-plugin's client has it
 	hangUp   func()
-	moved    func() int64 // how many bytes have gone over it, without heartbeats
-	ended    chan struct{}
-	close    func() // closes ended
+
+	// moved returns how many bytes have gone over the connection, without heartbeats.
+	moved func() int64
+
+	ended chan struct{}
+	close func() // closes ended
 }
 
 func newLine(broker *plugin.MuxBroker, conn *rpc.Client) *line {
-	l := &line{broker: broker, conn: conn, hangUp: func() {}, moved: func() int64 { return 0 }, ended: make(chan struct{})}
+	l := &line{
+		broker: broker,
+		conn:   conn,
+		hangUp: func() {},
+		moved:  func() int64 { return 0 },
+		ended:  make(chan struct{}),
+	}
 	l.close = sync.OnceFunc(func() { close(l.ended) })
 	return l
 }

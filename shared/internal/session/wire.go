@@ -4,9 +4,9 @@ import "time"
 
 // OpenArgs begin a session, or go on with one.
 type OpenArgs struct {
-	Version  int    // of the contract between host and plugin
-	Name     string // of the session: a secret of its host
-	Attempt  uint64 // counts the connections of this session
+	Version  int    // of the contract
+	Name     string // a secret of the host
+	Attempt  uint64 // counts the session's connections
 	Linger   time.Duration
 	Settings []byte
 	Lifeline uint32    // where the plugin dials the lifeline
@@ -16,10 +16,17 @@ type OpenArgs struct {
 // OpenReply answers them.
 type OpenReply struct {
 	Version int
-	Linger  time.Duration // what the host gets of its wish
-	Info    []byte        // about the session, or about why there is none
+
+	// Linger is at most what the host has asked for.
+	Linger time.Duration
+
+	// Info is about the session. If the plugin refuses, Info says why.
+	Info []byte
+
 	Refused bool
-	Ended   bool // Refused, because there is no such session any more
+
+	// Ended is set if the plugin refuses because it no longer has the session.
+	Ended bool
 }
 
 // Progress is what a host says of its calls and streams when it goes on.
@@ -33,12 +40,14 @@ type Progress struct {
 type Cancel struct {
 	Number uint64
 	Cause  string // for the handler
-	GiveUp bool   // the host waits for no reply any more
+	GiveUp bool   // the host awaits no reply
 }
 
 // TellArgs are news of a host.
 type TellArgs struct {
-	Done    []uint64 // calls and streams whose end the host has seen
+	// Done are the calls and streams whose end the host has seen.
+	Done []uint64
+
 	Cancels []Cancel
 	End     bool // the host gives the session up
 }
@@ -47,7 +56,7 @@ type TellArgs struct {
 type Request[T any] struct {
 	Number    uint64
 	Done      []uint64 // as in TellArgs
-	Stream    uint64   // number of the stream for live bytes; 0: none
+	Stream    uint64   // for live bytes; 0: none
 	Cancelled bool     // its context was over before the call
 	Value     T
 }
@@ -58,7 +67,8 @@ type Reply[T any] struct {
 	Refused string // why there is no Value
 }
 
-// LiveArgs ask for bytes of a stream from a position on. All before it have arrived.
+// LiveArgs ask for bytes of a stream from a position on. The host has received all bytes before
+// this position.
 type LiveArgs struct {
 	Number uint64
 	From   int64
