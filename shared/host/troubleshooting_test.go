@@ -177,6 +177,8 @@ func TestLaunchOfAPluginThatDoesNotAnswer(t *testing.T) {
 // Each message in the code has a row.
 func TestTroubleshootingTableIsComplete(t *testing.T) {
 	t.Parallel()
+	joint := regexp.MustCompile(`"\s*\+\n\s*"|` + "`\\s*\\+\\n\\s*`") // of a message on several lines
+	comma := regexp.MustCompile(`,\n\s*`)
 	format := regexp.MustCompile(`(?:launchError|invalid|Errorf)\((?:[\w.]+, |"\w*", )*["` + "`" + `]([^` + "`" + `\n]+?)["` + "`" + `](?:, |\))`)
 	example := strings.NewReplacer("entry %q", "entry A", `%q drops`, "A drops", "directory %s", "directory /dir", "%d", "1", "within %v", "within 1s", "is %v", "is 1s", "%v", "why", "%w", "why",
 		"%s is not what", host.ReattachName+" is not what", "%s is of", host.ReattachName+" is of", "plugin of %s", "plugin of "+host.ReattachName,
@@ -184,7 +186,9 @@ func TestTroubleshootingTableIsComplete(t *testing.T) {
 	messages := troubles(t)
 	count := 0
 	for _, file := range []string{"launchconfig.go", "launch.go", "reattach.go", "../internal/instance/instance.go"} {
-		for _, text := range format.FindAllStringSubmatch(plugintest.ReadFile(t, file), -1) {
+		code := joint.ReplaceAllString(plugintest.ReadFile(t, file), "")
+		code = comma.ReplaceAllString(code, ", ")
+		for _, text := range format.FindAllStringSubmatch(code, -1) {
 			if text[1] == "%s" { // one of internal/instance
 				continue
 			}
