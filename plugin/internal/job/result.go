@@ -17,7 +17,9 @@ type View = output.View
 // Result accounts for the job. Unless it is a Peek, its output counts as shown from
 // now on, and a Result has said that bash has ended.
 func (j *Job) Result(limits shared.Limits, view View) *shared.Result {
-	r := j.account(func(s *output.Stream) shared.Output { return s.Show(limits, view) }, view.Peek)
+	r := j.Summary()
+	view.For = r
+	j.account(r, func(s *output.Stream) shared.Output { return s.Show(limits, view) }, view.Peek)
 	if r.Status == shared.StatusRunning {
 		r.Waiting = j.group.Waiting(j.stdin)
 	}
@@ -25,10 +27,14 @@ func (j *Job) Result(limits shared.Limits, view View) *shared.Result {
 }
 
 // Outline is a Result that shows no output.
-func (j *Job) Outline() *shared.Result { return j.account((*output.Stream).Outline, false) }
-
-func (j *Job) account(show func(*output.Stream) shared.Output, peek bool) *shared.Result {
+func (j *Job) Outline() *shared.Result {
 	r := j.Summary()
+	j.account(r, (*output.Stream).Outline, false)
+	return r
+}
+
+// account adds the output to a Summary.
+func (j *Job) account(r *shared.Result, show func(*output.Stream) shared.Output, peek bool) {
 	if r.Status != shared.StatusRunning && !peek {
 		j.mu.Lock()
 		j.toldEnd = true
@@ -39,7 +45,6 @@ func (j *Job) account(show func(*output.Stream) shared.Output, peek bool) *share
 	if j.stderr != nil {
 		r.Stderr = j.stderr.show(show)
 	}
-	return r
 }
 
 func (s *source) show(show func(*output.Stream) shared.Output) shared.Output {
@@ -50,9 +55,8 @@ func (s *source) show(show func(*output.Stream) shared.Output) shared.Output {
 
 // Unsee takes back that a Result was shown, because it has reached nobody.
 func (j *Job) Unsee(r *shared.Result) {
-	j.stdout.text.Unsee(r.Stdout.TotalBytes)
-	if j.stderr != nil {
-		j.stderr.text.Unsee(r.Stderr.TotalBytes)
+	for _, s := range j.sources() {
+		s.text.Unsee(r)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()

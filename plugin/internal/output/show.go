@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 	"unicode/utf8"
+	"weak"
 
 	"bashplugin/shared"
 )
@@ -13,6 +14,9 @@ import (
 type View struct {
 	All  bool // all text so far
 	Peek bool // what counts as shown does not change
+
+	// For is the Result that shows the text, for Unsee. It may be nil.
+	For *shared.Result
 }
 
 // Show returns the stream for a Result, cut to the limits. If the Output names a log,
@@ -81,29 +85,30 @@ func (s *Stream) view(limits shared.Limits, which View) *view {
 	}
 	v.text = s.textLocked(v.want, line)
 	if !which.Peek {
-		s.countLocked(line, v.end)
+		s.countLocked(line, which.For)
 	}
 	return v
 }
 
-// countLocked counts everything so far, which is end bytes, as shown.
-func (s *Stream) countLocked(line []byte, end int64) {
+// countLocked counts everything so far as shown by a Result.
+func (s *Stream) countLocked(line []byte, by *shared.Result) {
 	now := s.cursorLocked(line)
 	if now == s.shown {
 		return
 	}
 	s.before = s.shown
-	s.latest = end
+	s.shownBy = weak.Make(by)
 	s.shown = now
 }
 
-// Unsee takes back that a Result was shown, because it has reached nobody. total is the Output's TotalBytes.
-// If a later Result has shown more, the text is in the log only.
-func (s *Stream) Unsee(total int64) {
+// Unsee takes back what a Result has shown, because it has reached nobody. If a later Result has shown
+// more, the text is in the log only.
+func (s *Stream) Unsee(r *shared.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.latest == total {
+	if r != nil && s.shownBy == weak.Make(r) {
 		s.shown = s.before
+		s.shownBy = weak.Make[shared.Result](nil)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"sync"
+	"weak"
 
 	"bashplugin/plugin/internal/sanitize"
 	"bashplugin/shared"
@@ -33,10 +34,10 @@ type Stream struct {
 	shown cursor
 	ended bool
 
-	// before is what was shown before the Result that showed the latest text. That Result was about
-	// latest bytes.
-	before cursor
-	latest int64
+	// before is what was shown before shownBy, the Result that showed the latest text. The Stream does not
+	// keep that in memory.
+	before  cursor
+	shownBy weak.Pointer[shared.Result]
 
 	// log is nil as long as the tail has all of the finished text.
 	log *logWriter

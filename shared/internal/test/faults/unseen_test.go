@@ -23,7 +23,7 @@ func TestOutputThatNobodySawIsShownAgain(t *testing.T) {
 	plugintest.Eventually(t, "the output is there", func() bool {
 		return plugintest.Check(t, bash, shared.CheckRequest{PID: job.PID, Peek: true}).Stdout.Content == "seen\n"
 	})
-	require.NoError(t, syscall.Kill(bash.PluginPID(), syscall.SIGSTOP))
+	plugintest.Stop(t, bash.PluginPID())
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	_, err := bash.Check(ctx, shared.CheckRequest{PID: job.PID})
