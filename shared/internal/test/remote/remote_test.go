@@ -191,6 +191,7 @@ func TestARemotePluginIsKilled(t *testing.T) {
 	require.ErrorIs(t, err, shared.ErrCrashed)
 	assert.Contains(t, err.Error(), "begins another session")
 	plugintest.AwaitDeath(t, left...)
+	plugintest.Await(t, p.ended)
 	_, err = bash.Execute(t.Context(), shared.ExecuteRequest{Command: "true"})
 	assert.ErrorContains(t, err, "connection refused")
 }
