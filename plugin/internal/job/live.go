@@ -141,6 +141,7 @@ func (c *liveCopy) take(before []byte) []byte {
 		c.waiting = nil
 	}
 	c.busy = len(part) > 0
+	c.changed.Broadcast() // there is room
 	return part
 }
 
