@@ -157,6 +157,7 @@ func (c *liveCopy) take(before []byte) []byte {
 		c.waiting = before[:0]
 	}
 	c.busy = len(part) > 0
+	c.changed.Broadcast() // there is room
 	return part
 }
 

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"syscall"
 )
 
@@ -32,21 +33,19 @@ func build(dir string) error {
 	} else {
 		defer unlock()
 	}
-	for program, source := range map[string]string{"bash-plugin": "./plugin", "host-example": "./host-example"} {
-		args := []string{"build", "-o", filepath.Join(kept, program)}
-		if Race() {
-			args = append(args, "-race")
-		}
-		cmd := exec.Command("go", append(args, source)...)
-		cmd.Dir = Root()
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("cannot build %s: %w\n%s", program, err, out)
-		}
-		if err := place(filepath.Join(kept, program), filepath.Join(dir, program)); err != nil {
-			return err
-		}
+	args := []string{"build", "-o", kept + "/", "./plugin", "./host-example"}
+	if Race() {
+		args = slices.Insert(args, 1, "-race")
 	}
-	return nil
+	cmd := exec.Command("go", args...)
+	cmd.Dir = Root()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("cannot build the programs: %w\n%s", err, out)
+	}
+	return errors.Join(
+		place(filepath.Join(kept, "plugin"), filepath.Join(dir, "bash-plugin")),
+		place(filepath.Join(kept, "host-example"), filepath.Join(dir, "host-example")),
+	)
 }
 
 // lock keeps other tests from a folder until unlock is called.

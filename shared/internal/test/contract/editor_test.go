@@ -58,7 +58,7 @@ func TestProgramsForATerminalEnd(t *testing.T) {
 	plugintest.Run(t, bash, "echo text >file")
 	for _, command := range []string{
 		"nano file", "emacs -nw file", "ssh nobody@127.0.0.1", "passwd", "su", "su nobody", "top", "mysql", "mysql -p", "psql", "psql -W -h 127.0.0.1",
-		"python3", "node", "gdb", "gdb /bin/true", "less file", "more file", "man ls", "sqlite3", "bc", "bash -i", "sudo -k true", "ssh-keygen -f key", "read line", "select x in a b; do :; done",
+		"python3", "node", "gdb", "gdb /bin/true", "less file", "more file", "man ls", "sqlite3", "bc", "bash -i", "sudo -k true", "ssh-keygen -t ed25519 -f key", "read line", "select x in a b; do :; done",
 	} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()

@@ -20,7 +20,7 @@ import (
 func TestFaultMemory(t *testing.T) {
 	t.Parallel()
 	bash := plugintest.LaunchWith(t, host.LaunchConfig{MaxLogBytes: 1 << 20})
-	size := plugintest.Scale() * 24 << 20
+	size := plugintest.Scale() * 12 << 20
 	if plugintest.Race() { // which makes it ten times as slow
 		size /= 4
 	}
@@ -57,7 +57,7 @@ func TestFaultMemory(t *testing.T) {
 func TestFaultThousandsInARow(t *testing.T) {
 	t.Parallel()
 	bash := plugintest.Launch(t)
-	n := 700 * plugintest.Scale()
+	n := 500 * plugintest.Scale()
 	kinds := []func(i int){
 		func(i int) {
 			assert.Equal(t, fmt.Sprintln(i), plugintest.Run(t, bash, fmt.Sprint("echo ", i)).Stdout.Content)
