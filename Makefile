@@ -58,6 +58,7 @@ fuzz: ## each fuzz target for FUZZTIME
 soak: ## random commands, crashes and restarts for SOAKTIME (SOAK_SEED=n repeats the dice), then heavy load
 	SOAK=$(SOAKTIME) $(GO) test -count 1 -v -timeout 2h -run '^(TestSoak|TestFault.*)$$' $(PROMISES)/faults
 	SOAK=$(SOAKTIME) $(GO) test -count 1 -v -timeout 10m -run '^TestAStopped' ./host-example
+	$(GO) test -count 1 -timeout 2h -run '^TestSimulation$$' ./shared/internal/session -args -seeds 20000
 
 bench: build ## the table of claims: target, measured, verdict (SCALE=0.1 for a quick look)
 	$(GO) run ./plugin/internal/bench -scale $(SCALE)

@@ -31,6 +31,7 @@ func quiet(t *testing.T) *world {
 		gaveUp:     make(map[uint64]time.Time),
 	}
 	w.net = &network{serve: w.serve, conns: make(map[*wire]bool)}
+	w.net.weather.Store(new(weather))
 	w.boot()
 	return w
 }
@@ -72,10 +73,7 @@ func TestSilenceIsNoticed(t *testing.T) {
 		h := w.open(time.Hour, testSilence)
 		time.Sleep(time.Hour) // nobody calls, and the connection lives
 		require.False(t, h.IsAway())
-		for c := range w.net.conns {
-			c.stall(1000 * time.Hour)
-		}
-		w.net.down = time.Now().Add(time.Minute)
+		w.net.breakDown(1000*time.Hour, time.Minute)
 		time.Sleep(15 * time.Second)
 		assert.True(t, h.IsAway())
 		for _, s := range w.machine.server.list() {
@@ -93,7 +91,7 @@ func TestAwaySaysSinceWhen(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := quiet(t)
 		h := w.open(time.Hour, testSilence)
-		w.net.down = time.Now().Add(time.Hour)
+		w.net.breakDown(0, time.Hour)
 		w.net.cutAll()
 		time.Sleep(10 * time.Second)
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -105,7 +103,9 @@ func TestAwaySaysSinceWhen(t *testing.T) {
 		assert.Regexp(t, `^context deadline exceeded: the connection to the plugin has been lost since 00:00:\d\d \(1[38]s ago\)$`, err.Error())
 		w.net.heal()
 		time.Sleep(time.Minute)
+		w.mu.Lock()
 		assert.Empty(t, w.executions, "what was given up is not sent later")
+		w.mu.Unlock()
 		w.finish(h)
 	})
 }
@@ -195,9 +195,7 @@ func TestAStopOfALocalSideLosesNothing(t *testing.T) {
 			_, err := Do[order, receipt](context.Background(), h, "Run", o, stream, Limit{Answer: 2 * o.Takes})
 			assert.NoError(t, err)
 		})
-		for c := range w.net.conns {
-			c.stall(100 * time.Second)
-		}
+		w.net.breakDown(100*time.Second, 0)
 		w.copy(h, stream, order{ID: 2, Live: 300_000}, false)
 		call.Wait()
 		w.finish(h)
@@ -213,7 +211,7 @@ func TestASlowConnectionHolds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w := quiet(t)
-				w.net.weather.rate = c.rate
+				w.net.weather.Store(&weather{rate: c.rate})
 				w.net.serial = true
 				h := w.open(0, testSilence)
 				ctx, cancel := context.WithCancel(context.Background())

@@ -8,13 +8,14 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // network is a network in memory whose seed decides what becomes of its connections.
 type network struct {
 	seed    uint64
-	weather weather
+	weather atomic.Pointer[weather]
 	serve   func(net.Conn) // takes the plugin's end of a new connection
 	serial  bool           // the rate is of the wire, and not of each packet
 
@@ -44,7 +45,7 @@ func (n *network) dial(ctx context.Context) (net.Conn, error) {
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-time.After(random(source, n.weather.delay)):
+	case <-time.After(random(source, n.weather.Load().delay)):
 	}
 	if down > 0 {
 		return nil, errCut
@@ -66,10 +67,10 @@ func (n *network) storm(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(random(source, n.weather.pause)):
+		case <-time.After(random(source, n.weather.Load().pause)):
 		}
 		fault := source.IntN(5)
-		length := random(source, n.weather.outage)
+		length := random(source, n.weather.Load().outage)
 		n.mu.Lock()
 		if fault == 0 {
 			n.down = time.Now().Add(length)
@@ -104,10 +105,19 @@ func (n *network) heal() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.down = time.Time{}
-	n.weather.delay = 0
-	n.weather.rate = 0
+	n.weather.Store(new(weather))
 	for w := range n.conns {
 		w.stall(0)
+	}
+}
+
+// breakDown lets nothing through for some time, nor new connections.
+func (n *network) breakDown(stall, refusal time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.down = time.Now().Add(refusal)
+	for w := range n.conns {
+		w.stall(stall)
 	}
 }
 
@@ -190,8 +200,9 @@ func (w *wire) write(p []byte) (int, error) {
 	if w.err != nil {
 		return 0, errCut
 	}
-	at := time.Now().Add(random(w.source, w.network.weather.delay))
-	if rate := w.network.weather.rate; rate > 0 {
+	now := w.network.weather.Load()
+	at := time.Now().Add(random(w.source, now.delay))
+	if rate := now.rate; rate > 0 {
 		at = at.Add(time.Duration(len(p)) * time.Second / time.Duration(rate))
 	}
 	if last := len(w.packets) - 1; last >= 0 {

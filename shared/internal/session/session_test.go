@@ -25,7 +25,7 @@ import (
 )
 
 var (
-	seeds = flag.Uint64("seeds", 300, "how many simulations to run")
+	seeds = flag.Uint64("seeds", defaultSeeds, "how many simulations to run")
 	first = flag.Uint64("seed", 1, "the first one")
 )
 
@@ -232,12 +232,13 @@ func simulate(t *testing.T, seed uint64) {
 	}
 	linger := 10 * time.Minute
 	faults := [][2]time.Duration{{3 * time.Second, 4 * time.Second}, {3 * time.Second, 30 * time.Second}, {40 * time.Second, time.Minute}}[source.IntN(3)]
-	w.net = &network{seed: seed, serve: w.serve, conns: make(map[*wire]bool), weather: weather{
+	w.net = &network{seed: seed, serve: w.serve, conns: make(map[*wire]bool)}
+	w.net.weather.Store(&weather{
 		delay:  []time.Duration{0, 5 * time.Millisecond, 300 * time.Millisecond}[source.IntN(3)],
 		outage: faults[0],
 		pause:  faults[1],
 		rate:   []int{0, 20_000}[source.IntN(2)],
-	}}
+	})
 	if !w.mild {
 		linger = []time.Duration{0, 5 * time.Second, 30 * time.Second}[source.IntN(3)]
 	}

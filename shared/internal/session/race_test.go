@@ -1,0 +1,6 @@
+//go:build race
+
+package session
+
+// defaultSeeds is less under the race detector, which takes eight times as long.
+const defaultSeeds = 40
