@@ -7,12 +7,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -93,9 +95,27 @@ func testMain(m *testing.M) int {
 	return code
 }
 
+// noteSources looks at what the programs are built from. go test notices which files a
+// test looks at, and so does not take a result that it has kept for one of other programs.
+var noteSources = sync.OnceValue(func() error {
+	for _, folder := range []string{"../plugin", "../shared"} {
+		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+			if err == nil && filepath.Ext(path) == ".go" {
+				_, err = os.Stat(path)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+})
+
 // program is host-example or bash-plugin with arguments, not started.
 func program(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
+	require.NoError(t, noteSources())
 	cmd := exec.Command(filepath.Join(programs, name), args...)
 	cmd.Env = append(os.Environ(), "TMPDIR="+programs, "BASH_PLUGIN_REATTACH=")
 	cmd.Dir = t.TempDir()

@@ -58,6 +58,7 @@ func main() {
 
 func TestAHostInAnotherModule(t *testing.T) {
 	t.Parallel()
+	plugintest.NoteSources(t)
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
 	dir := t.TempDir()

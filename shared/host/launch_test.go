@@ -58,7 +58,11 @@ func TestLaunchSaysWhatIsWrongWithThePlugin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bash, err := host.Launch(t.Context(), host.LaunchConfig{Path: c.path, StartTimeout: time.Second})
+			timeout := plugintest.Hang
+			if name == "never gets ready" {
+				timeout = time.Second
+			}
+			bash, err := host.Launch(t.Context(), host.LaunchConfig{Path: c.path, StartTimeout: timeout})
 			assert.Nil(t, bash)
 			e := plugintest.RequireCode(t, err, shared.ErrStart)
 			assert.Contains(t, e.Message, c.path, "it says which")

@@ -78,6 +78,7 @@ func newAgentOver(t testing.TB, dialect tool.Dialect, bash shared.Bash) *agent {
 
 func newAgentWith(t testing.TB, dialect tool.Dialect, bash shared.Bash, opts tool.Options) *agent {
 	t.Helper()
+	plugintest.NoteSources(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
 	opts.Dir = dir

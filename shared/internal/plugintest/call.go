@@ -33,6 +33,7 @@ func Launch(t testing.TB) *host.Client {
 // test's own.
 func LaunchWith(t testing.TB, cfg host.LaunchConfig) *host.Client {
 	t.Helper()
+	NoteSources(t)
 	if cfg.Path == "" {
 		cfg.Path = Path
 	}

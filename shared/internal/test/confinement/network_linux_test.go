@@ -205,7 +205,7 @@ func TestConfinedCommandsLeaveNothing(t *testing.T) {
 	}
 	commands(10)
 	before := plugintest.Holds(t, bash.PluginPID())
-	commands(5000 / 8 / (10 / plugintest.Scale()))
+	commands(3000 / 8 / (10 / plugintest.Scale()))
 	plugintest.RequireBack(t, bash.PluginPID(), before)
 	plugintest.Eventually(t, "the end of the TMPDIRs", func() bool {
 		left, _ := filepath.Glob(temp + "/*/tmp-*")
