@@ -5,26 +5,67 @@ import (
 	"fmt"
 	"runtime"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
+var errUntraceable = errors.New("limits of memory and files need ptrace, which this system refuses")
+
 // exec starts the program. Its Rlimits cannot be set on this process for the fork: they
 // would hold for all threads. So the program stops as it begins, traced by this thread.
 func (spec Spec) exec(attr *syscall.ProcAttr) (pid int, err error) {
-	if spec.Cgroup != nil {
-		attr.Sys.UseCgroupFD = true
-		attr.Sys.CgroupFD = int(spec.Cgroup.Fd())
-	}
 	if len(spec.Rlimits) == 0 {
-		return syscall.ForkExec(spec.Path, spec.Args, attr)
+		return spec.forkExec(attr)
 	}
+	return spec.execTraced(attr, 0)
+}
+
+// execRestricted is exec on a thread of its own, which ends with it. That thread is restricted
+// as the program is, so that the program could signal it, and with it this process, and could
+// write to its memory. Hence the program is stopped before its first instruction until the
+// thread has ended; where ptrace is refused, it is not.
+func (spec Spec) execRestricted(attr *syscall.ProcAttr) (pid int, err error) {
+	var forker threadFile
+	var panicked any
+	done := make(chan struct{})
+	go func() {
+		runtime.LockOSThread() // and never unlock it, so that the thread ends with this goroutine
+		defer close(done)
+		defer func() { panicked = recover() }()
+		forker, err = openThread()
+		if err == nil {
+			err = spec.Restrict()
+		}
+		if err == nil {
+			pid, err = spec.execTraced(attr, unix.SIGSTOP)
+		}
+		if errors.Is(err, errUntraceable) && len(spec.Rlimits) == 0 {
+			pid, err = spec.forkExec(attr)
+		}
+	}()
+	<-done
+	defer forker.close()
+	if panicked != nil {
+		panic(panicked) // where it concerns one command
+	}
+	if err != nil {
+		return pid, err
+	}
+	forker.awaitEnd()
+	return pid, unix.Kill(pid, unix.SIGCONT)
+}
+
+// execTraced starts the program, lowers its limits before its first instruction, and lets it
+// go on, or with SIGSTOP stay where it is.
+func (spec Spec) execTraced(attr *syscall.ProcAttr, with syscall.Signal) (pid int, err error) {
 	runtime.LockOSThread() // only the thread that has forked a process may detach from it
 	defer runtime.UnlockOSThread()
 	attr.Sys.Ptrace = true
-	pid, err = syscall.ForkExec(spec.Path, spec.Args, attr)
+	defer func() { attr.Sys.Ptrace = false }()
+	pid, err = spec.forkExec(attr)
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) {
-		return pid, fmt.Errorf("limits of memory and files need ptrace, which this system refuses: %w", err)
+		return pid, fmt.Errorf("%w: %w", errUntraceable, err)
 	}
 	if err != nil {
 		return pid, err
@@ -34,14 +75,34 @@ func (spec Spec) exec(attr *syscall.ProcAttr) (pid int, err error) {
 	if err != nil || !status.Stopped() {
 		return pid, errors.New("it was killed as it started")
 	}
-	limited := make(chan error)
-	go func() { limited <- limit(pid, spec.Rlimits) }() // on another thread: this one may be forbidden to
-	err = errors.Join(<-limited, unix.PtraceDetach(pid))
+	if len(spec.Rlimits) > 0 {
+		limited := make(chan error)
+		go func() { limited <- limit(pid, spec.Rlimits) }() // on another thread: this one may be forbidden to
+		err = <-limited
+	}
+	err = errors.Join(err, detach(pid, with))
 	if err != nil {
 		_ = unix.Tgkill(pid, pid, unix.SIGKILL) // of a thread that is restricted, kill(2) might wait for this process
 		_, _ = unix.Wait4(pid, nil, unix.WALL, nil)
 	}
 	return pid, err
+}
+
+// detach ends the tracing of a process, which gets a signal, 0: none.
+func detach(pid int, sig syscall.Signal) error {
+	_, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(pid), 0, uintptr(sig), 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+func (spec Spec) forkExec(attr *syscall.ProcAttr) (pid int, err error) {
+	if spec.Cgroup != nil {
+		attr.Sys.UseCgroupFD = true
+		attr.Sys.CgroupFD = int(spec.Cgroup.Fd())
+	}
+	return syscall.ForkExec(spec.Path, spec.Args, attr)
 }
 
 // limit lowers limits of a process.
@@ -56,3 +117,27 @@ func limit(pid int, most map[int]uint64) error {
 	}
 	return all
 }
+
+// threadFile is a file of one thread of this process, which tells when the thread has ended.
+type threadFile int
+
+// openThread returns the file of the calling thread.
+func openThread() (threadFile, error) {
+	fd, err := unix.Open("/proc/thread-self/comm", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	return threadFile(fd), err
+}
+
+// awaitEnd returns when the thread has ended, so that nothing reaches it any more. Nothing
+// tells that before Linux 6.9, and it takes some microseconds.
+func (f threadFile) awaitEnd() {
+	one := make([]byte, 1)
+	for {
+		_, err := unix.Pread(int(f), one, 0)
+		if errors.Is(err, unix.ESRCH) {
+			return
+		}
+		time.Sleep(10*time.Microsecond)
+	}
+}
+
+func (f threadFile) close() { _ = unix.Close(int(f)) }

@@ -2,7 +2,6 @@ package process
 
 import (
 	"os"
-	"runtime"
 	"syscall"
 )
 
@@ -17,9 +16,8 @@ type Spec struct {
 	Terminal bool   // stdin is a terminal, which the program's session takes as its own
 	Peers    *Peers // the groups that the program may signal, and that may signal it; nil: none
 
-	// Restrict restricts the thread that calls it, which forks the program and then ends: the
-	// program inherits that, and nothing else does. A thread that lived on would be in reach of
-	// what is restricted as it is. nil: nothing is restricted.
+	// Restrict restricts the thread that calls it, which forks the program and ends: the
+	// program inherits that, and nothing else does. nil: nothing is restricted. Linux only.
 	Restrict func() error
 
 	Rlimits map[int]uint64 // Linux only: the most that it and its descendants may set these limits to
@@ -51,32 +49,4 @@ func fork(spec Spec, m tag, on *thread) (pid int, err error) {
 		}
 	})
 	return pid, err
-}
-
-// execRestricted is exec on a thread of its own, which ends with it: soon after the program
-// begins, no thread of this process is restricted as it is.
-func (spec Spec) execRestricted(attr *syscall.ProcAttr) (pid int, err error) {
-	type result struct {
-		pid      int
-		err      error
-		panicked any
-	}
-	done := make(chan result, 1)
-	go func() {
-		runtime.LockOSThread() // and never unlock it, so that the thread ends with this goroutine
-		var r result
-		defer func() {
-			r.panicked = recover()
-			done <- r
-		}()
-		r.err = spec.Restrict()
-		if r.err == nil {
-			r.pid, r.err = spec.exec(attr)
-		}
-	}()
-	r := <-done
-	if r.panicked != nil {
-		panic(r.panicked) // where it concerns one command
-	}
-	return r.pid, r.err
 }

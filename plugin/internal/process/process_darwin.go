@@ -62,6 +62,11 @@ func (spec Spec) exec(attr *syscall.ProcAttr) (pid int, err error) {
 	return syscall.ForkExec(spec.Path, spec.Args, attr)
 }
 
+// execRestricted fails: nothing can be restricted.
+func (spec Spec) execRestricted(*syscall.ProcAttr) (pid int, err error) {
+	return 0, errors.ErrUnsupported
+}
+
 const maxrssUnit = 1 // of Rusage.Maxrss
 
 func ownPeak() int64 { return 0 }

@@ -350,12 +350,11 @@ func TestNoThreadOfThePluginIsInReach(t *testing.T) {
 		plugin := bash.PluginPID()
 		job := plugintest.Execute(t, bash, shared.ExecuteRequest{Command: plugintest.Forever, Mode: shared.ModeBackground})
 		tty := plugintest.Execute(t, bash, shared.ExecuteRequest{Command: plugintest.Forever, Mode: shared.ModeBackground, Stdin: shared.StdinTTY})
-		for range 3 { // the thread that has forked the command ends meanwhile
-			r := plugintest.Run(t, bash, "sleep 0.5; for thread in /proc/$PPID/task/*; do kill -9 ${thread##*/} && echo killed; kill -STOP ${thread##*/} && echo stopped; done")
+		for range 20 {
+			r := plugintest.Run(t, bash, "for thread in /proc/$PPID/task/*; do kill -9 ${thread##*/} && echo killed; kill -STOP ${thread##*/} && echo stopped; done")
 			assert.Empty(t, r.Stdout.Content)
 		}
 		r := plugintest.Run(t, bash, "exec "+plugintest.Python(t, `
-import time; time.sleep(0.5)
 for thread in os.listdir("/proc/%d/task" % os.getppid()):
     ctypes.set_errno(0)
     print(libc.ptrace(0x4206, int(thread), 0, 0), ctypes.get_errno())`))
