@@ -136,7 +136,7 @@ func (f threadFile) awaitEnd() {
 		if errors.Is(err, unix.ESRCH) {
 			return
 		}
-		time.Sleep(10*time.Microsecond)
+		time.Sleep(10 * time.Microsecond)
 	}
 }
 
