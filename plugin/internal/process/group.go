@@ -69,20 +69,31 @@ func (g *Group) LeaderLives() bool {
 	return !hasEnded(g.PID) && !isClosed(g.exited) // in this order: it may be reaped between the two
 }
 
-// lastWork bounds how long LeftBehind waits for the rest of a group.
-const lastWork = 50 * time.Millisecond
+// How long LeftBehind waits for the rest of a group: a result may be that late for what waits
+// itself, and this late for what has work, which takes a busy machine its time.
+const (
+	lastWait = 50 * time.Millisecond
+	lastWork = 500 * time.Millisecond
+)
 
 // LeftBehind reports whether a process of the group has outlived the leader.
-// It may be called once Exited is closed. It waits for up to lastWork while a
+// It may be called once Exited is closed. It waits for up to lastWait while a
 // process is ending, is between its fork and the end of its exec, or reads from a
-// pipe: the tee of "exec > >(tee log)" ends once it has written the last output.
+// pipe, and on for up to lastWork while such a process runs: the tee of "exec > >(tee log)"
+// ends once it has written the last output.
 func (g *Group) LeftBehind() bool {
-	for deadline := time.Now().Add(lastWork); !isClosed(g.gone); g.goneWithin(500 * time.Microsecond) {
+	begin := time.Now()
+	for !isClosed(g.gone) {
 		members := g.members()
 		staying := len(members) > 0 && !slices.ContainsFunc(members, isPassing)
-		if staying || time.Now().After(deadline) {
+		patience := lastWait
+		if slices.ContainsFunc(members, func(p info) bool { return p.runs && isPassing(p) }) {
+			patience = lastWork
+		}
+		if staying || time.Since(begin) > patience {
 			return true
 		}
+		g.goneWithin(500 * time.Microsecond)
 	}
 	return false
 }

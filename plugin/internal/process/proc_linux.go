@@ -69,6 +69,7 @@ func stat(pid int) (info, error) {
 		dead:   alone && (state == "Z" || state == "X"),
 		ending: alone && flags&flagExiting != 0,
 		forked: flags&flagForked != 0 && (state == "R" || state == "D"),
+		runs:   state == "R",
 		hangs:  state == "D",
 		halted: state == "T" || state == "t",
 		single: alone,

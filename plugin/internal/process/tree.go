@@ -13,6 +13,7 @@ type info struct {
 	dead            bool   // it has ended and waits to be reaped
 	ending          bool   // it is about to be dead; always false on macOS
 	forked          bool   // it runs and has not called exec since its fork; always false on macOS
+	runs            bool   // it has work, and a processor or soon one; always false on macOS
 	hangs           bool   // it waits in the kernel and takes no signal meanwhile; always false on macOS
 	halted          bool   // a signal, or the process that traces it, has stopped it; always false on macOS
 
