@@ -31,7 +31,7 @@ func TestEachByteOnceWhereTheTimeoutMeetsMaxWait(t *testing.T) {
 			t.Parallel()
 			turns := make(chan struct{}, 12)
 			var rounds sync.WaitGroup
-			for round := range uint64(30) {
+			for round := range uint64(60) {
 				turns <- struct{}{}
 				rounds.Go(func() {
 					readNumbers(t, dialect, rand.New(rand.NewPCG(seed, round)))

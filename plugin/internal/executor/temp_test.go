@@ -19,7 +19,7 @@ func TestNoTMPDIROutlivesItsSession(t *testing.T) {
 	}
 	temp := t.TempDir()
 	before := openFiles(t)
-	for range 10 {
+	for range 30 {
 		e, err := New(Config{Temp: temp, Confine: []shared.Confine{{ReadOnly: true, BestEffort: true}}})
 		require.NoError(t, err)
 		ctx := context.Background()

@@ -138,7 +138,7 @@ func program(r *rand.Rand) []byte {
 func TestScreensOfRandomPrograms(t *testing.T) {
 	r := seeded(t)
 	before := runtime.NumGoroutine()
-	for range 5 {
+	for range 12 {
 		columns, rows := 1+r.IntN(200), 1+r.IntN(60)
 		var answers sync.Mutex
 		answered := 0

@@ -134,7 +134,7 @@ func run(t *testing.T, raw []byte, next func() int) sanitized {
 func TestRandomPrograms(t *testing.T) {
 	t.Parallel()
 	random := seeded(t)
-	for begin := time.Now(); time.Since(begin) < 500*time.Millisecond; {
+	for begin := time.Now(); time.Since(begin) < 1500*time.Millisecond; {
 		code := make([]byte, 3*(1+random.IntN(16)))
 		for i := range code {
 			code[i] = byte(random.Uint32())

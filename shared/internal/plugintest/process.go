@@ -113,7 +113,7 @@ func Holds(t testing.TB, plugin int) Held {
 
 // manyThreads is how many threads more a plugin may have: the runtime ends none that it
 // has started under load. A thread that each of hundreds of commands leaves is more.
-const manyThreads = 60
+const manyThreads = 15
 
 // RequireBack waits until the plugin holds no more than before.
 func RequireBack(t testing.TB, plugin int, before Held) {

@@ -168,11 +168,7 @@ func TestLongCommands(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			stdout, _, code := plain(end)
-			sizes := []int{128 << 10, 128<<10 + 1}
-			if name == "plain" || name == "heredoc" {
-				sizes = append(sizes, 300<<10, shared.MaxCommandBytes)
-			}
-			for _, size := range sizes {
+			for _, size := range []int{128 << 10, 128<<10 + 1, 300 << 10, shared.MaxCommandBytes} {
 				padding := ": " + strings.Repeat("x", size-len(end)-3) + "\n"
 				require.Len(t, padding+end, size)
 				r := plugintest.Run(t, bash, padding+end)

@@ -346,13 +346,13 @@ func TestMeaning8Bounded(t *testing.T) {
 		for i := range 10 {
 			env = append(env, fmt.Sprintf("VARIABLE%d=%s", i, strings.Repeat("x", 100_000)))
 		}
-		for range 100 {
+		for range 150 {
 			r, err := bash.Execute(t.Context(), shared.ExecuteRequest{Command: "exit 3", Mode: shared.ModeBackground, Env: env})
 			require.NoError(t, err)
 			r = plugintest.Check(t, bash, shared.CheckRequest{PID: r.PID, Wait: plugintest.Hang})
 			assert.Equal(t, 3, r.ExitCode)
 		}
-		assert.Len(t, plugintest.Check(t, bash, shared.CheckRequest{PID: shared.AllJobs}).Jobs, 100)
+		assert.Len(t, plugintest.Check(t, bash, shared.CheckRequest{PID: shared.AllJobs}).Jobs, 150)
 		assert.Less(t, plugintest.Memory(t, bash.PluginPID())-before, 64<<20)
 	})
 }

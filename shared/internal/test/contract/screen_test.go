@@ -82,7 +82,7 @@ func paceBeside(t *testing.T, bash *host.Client, command string) pace {
 // median is how long a call takes.
 func median(call func()) time.Duration {
 	var took []time.Duration
-	for range 5 {
+	for range 15 {
 		begin := time.Now()
 		call()
 		took = append(took, time.Since(begin))

@@ -251,13 +251,10 @@ func (f faultTimes) log(t *testing.T, what string, promised time.Duration) {
 
 // faultRounds is how often each fault is injected.
 func faultRounds() int {
-	switch {
-	case testing.Short():
+	if testing.Short() {
 		return 1
-	case os.Getenv("SOAK") != "":
-		return 3
 	}
-	return 2
+	return 3
 }
 
 // faultClose checks that Close succeeds in its 5 s.

@@ -20,7 +20,7 @@ import (
 func TestFaultMemory(t *testing.T) {
 	t.Parallel()
 	bash := plugintest.LaunchWith(t, host.LaunchConfig{MaxLogBytes: 1 << 20})
-	size := plugintest.Scale() * 12 << 20
+	size := plugintest.Scale() * 24 << 20
 	if plugintest.Race() { // which makes it ten times as slow
 		size /= 4
 	}
@@ -57,7 +57,7 @@ func TestFaultMemory(t *testing.T) {
 func TestFaultThousandsInARow(t *testing.T) {
 	t.Parallel()
 	bash := plugintest.Launch(t)
-	n := 500 * plugintest.Scale()
+	n := 700 * plugintest.Scale()
 	kinds := []func(i int){
 		func(i int) {
 			assert.Equal(t, fmt.Sprintln(i), plugintest.Run(t, bash, fmt.Sprint("echo ", i)).Stdout.Content)
@@ -90,7 +90,7 @@ func TestFault200AtOnce(t *testing.T) {
 	t.Parallel()
 	bash := plugintest.Launch(t)
 	var before plugintest.Held
-	for round := range faultRounds() {
+	for round := range 1 + faultRounds() {
 		if round == 1 { // the first one has filled caches and started threads
 			plugintest.RequireBack(t, bash.PluginPID(), plugintest.Held{Descriptors: 30, Threads: 300, Children: 1, RSS: 64 << 20})
 			before = plugintest.Holds(t, bash.PluginPID())

@@ -35,7 +35,7 @@ func soakTime(t *testing.T) time.Duration {
 		require.NoError(t, err, "SOAK")
 		return d
 	}
-	return 2 * time.Second
+	return 4 * time.Second
 }
 
 // soakSeed is where its dice begin: SOAK_SEED, or the time.
