@@ -87,7 +87,7 @@ func Serve(p *shared.Plugin) error {
 
 // local serves hosts on this machine.
 type local struct {
-	config *tls.Config // nil: whoever connects is served
+	config *tls.Config // nil: connections are not encrypted, and anybody may make one
 	server *plugin.RPCServer
 	lobby  lobby
 

@@ -188,7 +188,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 			c.arrived = time.Now()
 			c.moved.Add(c.frames.counted())
 		case errors.Is(err, os.ErrDeadlineExceeded) && c.hasPongs():
-		default: // whoever reads closes the connection
+		default: // yamux, which gets the EOF, closes the connection
 			c.markEnd()
 			return 0, io.EOF
 		}

@@ -27,8 +27,7 @@ type Server struct {
 	Cause func(name string) error
 
 	// Open makes what a new session serves. identity is what the connection says of the host.
-	// info is what the host is told of the session. If ok is false, there is no session, and
-	// info tells the host why.
+	// The host gets info: about its session, or if ok is false, why it has none.
 	Open func(identity string, settings []byte) (served Served, info []byte, ok bool)
 
 	mu       sync.Mutex // guards the fields below
