@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -88,8 +87,9 @@ func (f *launchFlags) addConnectFlags(set *flag.FlagSet) {
 }
 
 func (f *launchFlags) addEnv(entry string) error {
-	if strings.Index(entry, "=") < 1 || strings.Contains(entry, "\x00") {
-		return errors.New("use KEY=VALUE")
+	err := shared.SessionConfig{Env: []string{entry}}.Validate()
+	if err != nil {
+		return err
 	}
 	f.env = append(f.env, entry)
 	return nil

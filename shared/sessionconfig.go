@@ -3,6 +3,9 @@ package shared
 import (
 	"fmt"
 	"os"
+	"path"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -38,6 +41,48 @@ type SessionConfig struct {
 
 	// Host is the name in the certificate of a host on another machine. The plugin sets it.
 	Host string
+}
+
+// Validate returns an ErrInvalid that names the field if Env, DropEnv, Resources, or a bound of
+// the logs is wrong. Paths depend on the plugin's machine: a plugin checks them.
+func (c SessionConfig) Validate() error {
+	if index, problem := badEntry(c.Env); problem != "" {
+		return invalid("Env", "Env[%d] %s", index, problem)
+	}
+	for _, pattern := range c.DropEnv {
+		_, err := path.Match(pattern, "")
+		if err != nil || pattern == "" || strings.ContainsAny(pattern, "=, \t\n\x00") {
+			return invalid("DropEnv", `%q drops no variable: `+
+				`use a name or a pattern such as "*_API_KEY", without "=", commas and spaces`, pattern)
+		}
+	}
+	bounds := []struct {
+		field, what string
+		bytes       int64
+	}{
+		{"MaxLogBytes", "a log", c.MaxLogBytes},
+		{"MaxSessionLogBytes", "all logs", c.MaxSessionLogBytes},
+		{"MaxUserLogBytes", "all sessions' logs", c.MaxUserLogBytes},
+	}
+	for _, bound := range bounds {
+		if bound.bytes < 0 {
+			return invalid(bound.field, "the limit of %s is %d bytes: use 0 for the default, or a positive number",
+				bound.what, bound.bytes)
+		}
+	}
+	return c.Resources.Validate()
+}
+
+// DropEnv returns the entries of an environment whose names match no pattern, in the place of
+// env. Patterns are as in SessionConfig.DropEnv.
+func DropEnv(env, patterns []string) []string {
+	return slices.DeleteFunc(env, func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.ContainsFunc(patterns, func(pattern string) bool {
+			match, _ := path.Match(pattern, name)
+			return match
+		})
+	})
 }
 
 // unkept returns the name of a setting that a Bash without a Configure method cannot keep; "": there

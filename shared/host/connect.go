@@ -85,13 +85,8 @@ func (cfg *ConnectConfig) complete() error {
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
 	}
-	if cfg.Confine != nil {
-		err := cfg.Confine.Validate()
-		if err != nil {
-			return err
-		}
-	}
-	return cmp.Or(cfg.Resources.Validate(), checkEnv(cfg.Env, cfg.DropEnv))
+	settings := cfg.settings()
+	return cmp.Or(settings.Confine.Validate(), settings.Validate())
 }
 
 // reach begins a session.

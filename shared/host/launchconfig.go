@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -68,22 +66,15 @@ func (cfg *LaunchConfig) complete() error {
 	if err := cfg.completePaths(); err != nil {
 		return err
 	}
-	if err := cmp.Or(checkEnv(cfg.Env, cfg.DropEnv), cfg.Resources.Validate()); err != nil {
+	settings := cfg.settings()
+	settings.Env = cfg.Env // these two become the plugin's own environment
+	settings.DropEnv = cfg.DropEnv
+	if err := settings.Validate(); err != nil {
 		return err
 	}
 	switch {
 	case cfg.SHA256 != nil && len(cfg.SHA256) != sha256.Size:
 		return invalid("SHA256", "the checksum has %d bytes: a SHA-256 checksum has %d", len(cfg.SHA256), sha256.Size)
-	case cfg.MaxLogBytes < 0:
-		return invalid("MaxLogBytes",
-			"the limit of a log is %d bytes: use 0 for the default, or a positive number", cfg.MaxLogBytes)
-	case cfg.MaxSessionLogBytes < 0:
-		return invalid("MaxSessionLogBytes",
-			"the limit of all logs is %d bytes: use 0 for the default, or a positive number", cfg.MaxSessionLogBytes)
-	case cfg.MaxUserLogBytes < 0:
-		return invalid("MaxUserLogBytes",
-			"the limit of all sessions' logs is %d bytes: use 0 for the default, or a positive number",
-			cfg.MaxUserLogBytes)
 	case cfg.StartTimeout < 0:
 		return invalid("StartTimeout",
 			"the start timeout is %v: use 0 for %v, or a positive duration", cfg.StartTimeout, DefaultStartTimeout)
@@ -122,25 +113,6 @@ func (cfg *LaunchConfig) completePaths() (err error) {
 	return nil
 }
 
-func checkEnv(env, dropEnv []string) error {
-	for i, entry := range env {
-		if strings.IndexByte(entry, '=') <= 0 {
-			return invalid("Env", "the environment entry %q is not KEY=VALUE", entry)
-		}
-		if strings.IndexByte(entry, 0) >= 0 {
-			return invalid("Env", "environment entry %d has a NUL byte: an environment cannot hold one", i)
-		}
-	}
-	for _, glob := range dropEnv {
-		_, err := filepath.Match(glob, "")
-		if err != nil || glob == "" || strings.ContainsAny(glob, "=, \t\n\x00") {
-			return invalid("DropEnv", `%q drops no variable: `+
-				`use a name or a pattern such as "*_API_KEY", without "=", commas and spaces`, glob)
-		}
-	}
-	return nil
-}
-
 // invalid says which field of a configuration is wrong, and why.
 func invalid(field, format string, args ...any) error {
 	return &shared.Error{Code: shared.CodeInvalid, Message: fmt.Sprintf(format, args...), Field: field}
@@ -171,11 +143,5 @@ func (cfg *LaunchConfig) env() []string {
 	}
 	env := append(os.Environ(), cfg.Env...)
 	env = append(env, "BASH_PLUGIN_LOG_LEVEL="+level.String())
-	return slices.DeleteFunc(env, func(entry string) bool {
-		name, _, _ := strings.Cut(entry, "=")
-		return slices.ContainsFunc(cfg.DropEnv, func(glob string) bool {
-			match, _ := filepath.Match(glob, name)
-			return match
-		})
-	})
+	return shared.DropEnv(env, cfg.DropEnv)
 }

@@ -107,8 +107,8 @@ func TestTroubleshootingTable(t *testing.T) {
 		"the limit of all logs is N bytes":           config(host.LaunchConfig{Path: plugintest.Path, MaxSessionLogBytes: -1}),
 		"the limit of all sessions' logs is N bytes": config(host.LaunchConfig{Path: plugintest.Path, MaxUserLogBytes: -1}),
 		"the start timeout is N":                     config(host.LaunchConfig{Path: plugintest.Path, StartTimeout: -time.Second}),
-		"the environment entry … is not KEY=VALUE":   config(host.LaunchConfig{Path: plugintest.Path, Env: []string{"KEY"}}),
-		"environment entry N has a NUL byte":         config(host.LaunchConfig{Path: plugintest.Path, Env: []string{"KEY=\x00"}}),
+		"Env[N] is …, which is not KEY=VALUE":        config(host.LaunchConfig{Path: plugintest.Path, Env: []string{"KEY"}}),
+		"Env[N] has a NUL byte":                      config(host.LaunchConfig{Path: plugintest.Path, Env: []string{"KEY=\x00"}}),
 		"… drops no variable":                        config(host.LaunchConfig{Path: plugintest.Path, DropEnv: []string{"[A"}}),
 		"cannot find the plugin: …":                  nowhere(host.LaunchConfig{Path: "plugin"}),
 		"cannot find the working directory: …":       nowhere(host.LaunchConfig{Path: plugintest.Path}),
@@ -180,12 +180,12 @@ func TestTroubleshootingTableIsComplete(t *testing.T) {
 	joint := regexp.MustCompile(`"\s*\+\n\s*"|` + "`\\s*\\+\\n\\s*`") // of a message on several lines
 	comma := regexp.MustCompile(`,\n\s*`)
 	format := regexp.MustCompile(`(?:launchError|invalid|Errorf)\((?:[\w.]+, |"\w*", )*["` + "`" + `]([^` + "`" + `\n]+?)["` + "`" + `](?:, |\))`)
-	example := strings.NewReplacer("entry %q", "entry A", `%q drops`, "A drops", "directory %s", "directory /dir", "%d", "1", "within %v", "within 1s", "is %v", "is 1s", "%v", "why", "%w", "why",
+	example := strings.NewReplacer("Env[%d] %s", "Env[1] has a NUL byte", "limit of %s", "limit of a log", `%q drops`, "A drops", "directory %s", "directory /dir", "%d", "1", "within %v", "within 1s", "is %v", "is 1s", "%v", "why", "%w", "why",
 		"%s is not what", host.ReattachName+" is not what", "%s is of", host.ReattachName+" is of", "plugin of %s", "plugin of "+host.ReattachName,
 		"where %s says", "where "+host.ReattachName+" says", "%s", "/path")
 	messages := troubles(t)
 	count := 0
-	for _, file := range []string{"launchconfig.go", "launch.go", "reattach.go", "../internal/instance/instance.go"} {
+	for _, file := range []string{"launchconfig.go", "launch.go", "reattach.go", "../sessionconfig.go", "../internal/instance/instance.go"} {
 		code := joint.ReplaceAllString(plugintest.ReadFile(t, file), "")
 		code = comma.ReplaceAllString(code, ", ")
 		for _, text := range format.FindAllStringSubmatch(code, -1) {

@@ -82,20 +82,10 @@ func (o Options) validate() error {
 		return fmt.Errorf("cannot use the limits %+v: MaxBytes and Ends must be from 0 to %d, Notable to %d",
 			o.Limits, shared.MaxMaxBytes, shared.MaxNotable)
 	}
-	if !isEnvironment(o.Env) {
-		return errors.New("cannot use Env: every entry must be KEY=VALUE, without a NUL byte")
+	if err := (shared.SessionConfig{Env: o.Env}).Validate(); err != nil {
+		return fmt.Errorf("cannot use Env: every entry must be KEY=VALUE, without a NUL byte: %w", err)
 	}
 	return nil
-}
-
-func isEnvironment(entries []string) bool {
-	for _, entry := range entries {
-		key, _, found := strings.Cut(entry, "=")
-		if !found || key == "" || strings.Contains(entry, "\x00") {
-			return false
-		}
-	}
-	return true
 }
 
 // dir returns the directory of a command for which a call names one, or "".

@@ -3,8 +3,6 @@ package executor
 import (
 	"context"
 	"regexp"
-	"slices"
-	"sync"
 
 	"bashplugin/plugin/internal/job"
 	"bashplugin/shared"
@@ -12,8 +10,7 @@ import (
 
 // Check implements shared.Bash.
 func (e *Executor) Check(ctx context.Context, req shared.CheckRequest) (*shared.Result, error) {
-	pattern, err := validateCheck(&req)
-	if err != nil {
+	if err := req.Normalize(); err != nil {
 		return nil, err
 	}
 	if req.PID == shared.AllJobs {
@@ -28,7 +25,10 @@ func (e *Executor) Check(ctx context.Context, req shared.CheckRequest) (*shared.
 			return nil, invalid("Input", "cannot be written: %v", err)
 		}
 	}
-	matched := req.Wait > 0 && e.await(ctx, j, req, pattern)
+	matched := false
+	if req.Wait > 0 {
+		matched = e.await(ctx, j, req)
+	}
 	if err := j.Failure(); err != nil {
 		return nil, err
 	}
@@ -57,23 +57,34 @@ func (e *Executor) list() (*shared.Result, error) {
 	return result, nil
 }
 
-// await returns when output matches pattern (then it returns true), the time is up,
-// ctx ends or the job is over. Without a pattern it also returns when bash has ended,
-// unless a Result has said so before: then it waits for the left-over processes.
-func (e *Executor) await(ctx context.Context, j *job.Job, req shared.CheckRequest, pattern *regexp.Regexp) (matched bool) {
+// await waits as a request asks for. It returns true if output matches the pattern.
+func (e *Executor) await(ctx context.Context, j *job.Job, req shared.CheckRequest) (matched bool) {
 	ctx, cancel := context.WithTimeout(ctx, req.Wait)
 	defer cancel()
-	if pattern == nil {
-		ended := j.Ended()
-		if j.HasToldEnd() {
-			ended = nil
-		}
-		if e.until(ctx, j, ended, nil) && j.Summary().Cause != "" {
-			awaitOver(ctx, j) // this tool is ending the left-over processes, too
-		}
+	if req.WaitFor == "" {
+		e.awaitEnd(ctx, j)
 		return false
 	}
-	for watch := j.Watch(pattern, req.All); ctx.Err() == nil; {
+	pattern := regexp.MustCompile("(?m)" + req.WaitFor) // Normalize has compiled it without (?m)
+	return e.awaitMatch(ctx, j, j.Watch(pattern, req.All))
+}
+
+// awaitEnd returns when bash has ended or, if a Result has said so before, when the left-over
+// processes have; or when ctx ends.
+func (e *Executor) awaitEnd(ctx context.Context, j *job.Job) {
+	ended := j.Ended()
+	if j.HasToldEnd() {
+		ended = nil
+	}
+	hasEnded := e.until(ctx, j, ended, nil)
+	if hasEnded && j.Summary().Cause != "" {
+		awaitOver(ctx, j) // this tool is ending the left-over processes, too
+	}
+}
+
+// awaitMatch returns true when output matches, and false when ctx ends or the job is over.
+func (e *Executor) awaitMatch(ctx context.Context, j *job.Job, watch *job.Watch) (matched bool) {
+	for ctx.Err() == nil {
 		stdout, stderr := j.OutputChanged()
 		over := !j.Running() // before the search, which then is the last one
 		found, more := e.searchNext(ctx, j, watch)
@@ -129,58 +140,4 @@ func (e *Executor) until(ctx context.Context, j *job.Job, a, b <-chan struct{}) 
 		awaitOver(ctx, j)
 	}
 	return false
-}
-
-// Kill implements shared.Bash.
-func (e *Executor) Kill(_ context.Context, req shared.KillRequest) (*shared.Result, error) {
-	if err := validateKill(&req); err != nil {
-		return nil, err
-	}
-	if req.PID == shared.AllJobs {
-		return e.killAll(req)
-	}
-	j, err := e.jobs.find(req.PID)
-	if err != nil {
-		return nil, err
-	}
-	result := e.kill(j, req)
-	if err := j.Failure(); err != nil {
-		return nil, err
-	}
-	return result, nil
-}
-
-func (e *Executor) kill(j *job.Job, req shared.KillRequest) *shared.Result {
-	processes := j.Processes()
-	if j.Running() {
-		j.End(shared.CauseKill, req.Signal, req.Grace)
-	}
-	result := j.Result(req.Limits, job.View{All: true})
-	result.Ended = slices.DeleteFunc(processes, func(p shared.Process) bool {
-		return slices.ContainsFunc(result.Leftover, func(left shared.Process) bool { return left.PID == p.PID })
-	})
-	if !j.Running() { // otherwise the system does not let it end: it can be killed again
-		e.jobs.forget(j)
-	}
-	return result
-}
-
-func (e *Executor) killAll(req shared.KillRequest) (*shared.Result, error) {
-	jobs, err := e.jobs.all()
-	if err != nil {
-		return nil, err
-	}
-	result := &shared.Result{Jobs: make([]shared.Result, len(jobs))}
-	var wg sync.WaitGroup
-	for i, j := range jobs {
-		wg.Go(func() {
-			j.Guard(func() {
-				ended := e.kill(j, req).Ended
-				result.Jobs[i] = *j.Summary()
-				result.Jobs[i].Ended = ended
-			})
-		})
-	}
-	wg.Wait()
-	return result, nil
 }

@@ -2,7 +2,6 @@ package executor
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -58,9 +57,9 @@ func (c Config) baseEnvs() (env, ofTerminals []string) {
 	if env = c.Env; env == nil {
 		env = os.Environ()
 	}
-	env = slices.DeleteFunc(override(nil, env), func(entry string) bool {
+	env = slices.DeleteFunc(shared.DropEnv(override(nil, env), c.DropEnv), func(entry string) bool {
 		name := nameOf(entry)
-		return name == "GPG_TTY" || pluginsOwn(name) || matchesAny(c.DropEnv, name) // that terminal is not the command's
+		return name == "GPG_TTY" || pluginsOwn(name) // that terminal is not the command's
 	})
 	ofTerminals = slices.DeleteFunc(slices.Clone(env), func(entry string) bool { return nameOf(entry) == "COLUMNS" || nameOf(entry) == "LINES" })
 	if !slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "GIT_ASKPASS=") }) {
@@ -73,13 +72,6 @@ func (c Config) baseEnvs() (env, ofTerminals []string) {
 // plugin. It would break go-plugin programs that a command runs.
 func pluginsOwn(name string) bool {
 	return strings.HasPrefix(name, "PLUGIN_") || strings.HasPrefix(name, "BASH_PLUGIN")
-}
-
-func matchesAny(globs []string, name string) bool {
-	return slices.ContainsFunc(globs, func(glob string) bool {
-		match, _ := filepath.Match(glob, name)
-		return match
-	})
 }
 
 // override sets variables in env, which it may change.

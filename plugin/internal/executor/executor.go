@@ -62,7 +62,7 @@ func New(cfg Config) (*Executor, error) {
 
 // Execute implements shared.Bash.
 func (e *Executor) Execute(ctx context.Context, req shared.ExecuteRequest) (*shared.Result, error) {
-	dir, err := e.validate(&req)
+	dir, err := e.normalize(&req)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (e *Executor) Execute(ctx context.Context, req shared.ExecuteRequest) (*sha
 	if err != nil {
 		return nil, err
 	}
-	result := e.attend(ctx, j, req)
+	result := e.account(ctx, j, req, e.attend(ctx, j, req))
 	e.awaitLive(ctx, j, req)
 	if err := j.Failure(); err != nil {
 		return nil, err

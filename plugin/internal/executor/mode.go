@@ -22,11 +22,20 @@ const (
 	quitWait = 2 * time.Second
 )
 
-// attend waits as the request's mode says.
-func (e *Executor) attend(ctx context.Context, j *job.Job, req shared.ExecuteRequest) *shared.Result {
+// decision is how Execute leaves a command.
+type decision int
+
+const (
+	ended      decision = iota // bash has ended
+	detached                   // it goes on as a job, without a timeout
+	letRun                     // it goes on as a job, and its timeout as its mode says
+	background                 // nobody has waited for it
+)
+
+// attend waits as the request's mode says, and ends the command where that says so.
+func (e *Executor) attend(ctx context.Context, j *job.Job, req shared.ExecuteRequest) decision {
 	if !req.Mode.Waits() {
-		e.limit(j, req.Timeout)
-		return e.background(j, req.Limits)
+		return background
 	}
 	timeout := time.After(req.Timeout)
 	var ripe <-chan time.Time // nil, so never, for other commands and in other modes
@@ -36,45 +45,78 @@ func (e *Executor) attend(ctx context.Context, j *job.Job, req shared.ExecuteReq
 	for {
 		select {
 		case <-j.Ended():
+			return ended
 		case <-ctx.Done():
-			if errors.Is(context.Cause(ctx), shared.ErrLetRun) {
-				return e.letRun(ctx, j, req)
+			if errors.Is(context.Cause(ctx), shared.ErrLetRun) && !j.HasEnded() {
+				return letRun
 			}
-			e.stop(j, shared.CauseCancel)
+			e.stop(ctx, j, shared.CauseCancel)
+			return ended
 		case <-e.life.Done(): // Close ends the command
 			awaitOver(context.Background(), j)
+			return ended
 		case <-ripe:
 			if j.HasOutput() {
-				return e.detach(ctx, j, req.Limits)
+				return detached
 			}
 			ripe = time.After(autoLook)
-			continue
 		case <-timeout:
 			if req.Mode == shared.ModeDetach {
-				return e.detach(ctx, j, req.Limits)
+				return detached
 			}
-			e.stop(j, shared.CauseTimeout)
+			e.stop(ctx, j, shared.CauseTimeout)
+			return ended
 		}
-		return e.finish(ctx, j, req.Limits)
 	}
 }
 
-// stop ends a command. If bash has just ended by itself, stop ends the left-over
-// processes at a cancel; at a timeout they are left to become a job.
-func (e *Executor) stop(j *job.Job, cause shared.Cause) {
+// stop ends a command. If bash has just ended by itself, stop ends the left-over processes
+// at a cancel; at a timeout, and where the caller only waits no longer, they become a job.
+func (e *Executor) stop(ctx context.Context, j *job.Job, cause shared.Cause) {
 	if j.HasEnded() {
-		if <-j.Ended(); cause != shared.CauseCancel || !j.Running() {
+		<-j.Ended()
+		leave := cause == shared.CauseTimeout || errors.Is(context.Cause(ctx), shared.ErrLetRun)
+		if leave || !j.Running() {
 			return
 		}
 	}
 	j.End(cause, syscall.SIGTERM, stopGrace)
 }
 
-// detach turns a running command into a job.
-func (e *Executor) detach(ctx context.Context, j *job.Job, limits shared.Limits) *shared.Result {
+// account makes a job of a command that goes on or has left processes behind, and returns
+// the Result.
+func (e *Executor) account(ctx context.Context, j *job.Job, req shared.ExecuteRequest, how decision) *shared.Result {
+	if how == ended && !e.leavesJob(j) {
+		return j.Result(req.Limits, job.View{})
+	}
 	j.Keep()
 	e.jobs.add(j)
-	return j.Result(limits, viewFor(ctx))
+	if how == background || how == letRun && req.Mode != shared.ModeDetach {
+		e.limit(j, req.Timeout)
+	}
+	if how == background {
+		r := j.Outline() // the first output is left for Check, even if some has come by chance already
+		if r.Status == shared.StatusRunning {
+			return r
+		}
+		return j.Result(req.Limits, job.View{}) // its caller may not look again
+	}
+	r := j.Result(req.Limits, viewFor(ctx))
+	if how == ended && len(r.Leftover) == 0 && !j.Running() { // the last process has just ended
+		e.jobs.forget(j)
+	}
+	return r
+}
+
+// leavesJob reports whether a command whose bash has ended left processes behind, except
+// those that this tool is ending.
+func (e *Executor) leavesJob(j *job.Job) bool {
+	leaves := j.LeavesProcesses()
+	if leaves && j.Summary().Exceeded != "" {
+		awaitOver(context.Background(), j)
+		return j.LeavesProcesses()
+	}
+	return leaves
 }
 
 // viewFor says what the Result of a call with this context shows. If nobody reads the
@@ -84,49 +126,7 @@ func viewFor(ctx context.Context) job.View {
 	return job.View{Peek: errors.Is(cause, shared.ErrLetRun) && !errors.Is(cause, shared.ErrDetach)}
 }
 
-// letRun is detach for a caller that waits no longer: a mode that kills keeps its
-// timeout.
-func (e *Executor) letRun(ctx context.Context, j *job.Job, req shared.ExecuteRequest) *shared.Result {
-	if j.HasEnded() {
-		<-j.Ended()
-		return e.finish(ctx, j, req.Limits)
-	}
-	if req.Mode != shared.ModeDetach {
-		e.limit(j, max(1, time.Until(j.Started.Add(req.Timeout))))
-	}
-	return e.detach(ctx, j, req.Limits)
-}
-
-// background is detach in ModeBackground: the first output is left for Check, even if
-// some has come by chance already.
-func (e *Executor) background(j *job.Job, limits shared.Limits) *shared.Result {
-	j.Keep()
-	e.jobs.add(j)
-	if r := j.Outline(); r.Status == shared.StatusRunning {
-		return r
-	}
-	return j.Result(limits, job.View{}) // its caller may not look again
-}
-
-// finish returns the Result of a command whose bash has ended. The command becomes a
-// job if it left processes behind.
-func (e *Executor) finish(ctx context.Context, j *job.Job, limits shared.Limits) *shared.Result {
-	left := j.HasLeftover()
-	if left && j.Summary().Exceeded != "" {
-		awaitOver(context.Background(), j) // this tool is ending all of it
-		left = j.HasLeftover()
-	}
-	if !left {
-		return j.Result(limits, job.View{})
-	}
-	r := e.detach(ctx, j, limits)
-	if len(r.Leftover) == 0 && !j.Running() { // it has just ended
-		e.jobs.forget(j)
-	}
-	return r
-}
-
-// limit ends a background job at its timeout.
+// limit ends a job at its timeout, counted from its start; 0: there is none.
 func (e *Executor) limit(j *job.Job, timeout time.Duration) {
 	if timeout == 0 {
 		return
@@ -135,7 +135,7 @@ func (e *Executor) limit(j *job.Job, timeout time.Duration) {
 		select {
 		case <-j.Over():
 		case <-e.life.Done():
-		case <-time.After(timeout):
+		case <-time.After(time.Until(j.Started.Add(timeout))):
 			j.End(shared.CauseTimeout, syscall.SIGTERM, stopGrace)
 		}
 	})

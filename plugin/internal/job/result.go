@@ -15,9 +15,14 @@ import (
 type View = output.View
 
 // Result accounts for the job. Unless it is a Peek, its output counts as shown from
-// now on, and a Result has said that bash has ended.
+// now on, and a Result has said that bash has ended. It waits, for up to lastLook, until
+// it is sure of what bash has left running: a Result without left-overs has all output and
+// belongs to no job.
 func (j *Job) Result(limits shared.Limits, view View) *shared.Result {
-	r := j.Summary()
+	r := j.state()
+	if r.Status != shared.StatusRunning {
+		r.Leftover = j.leftover()
+	}
 	view.For = r
 	j.account(r, func(s *output.Stream) shared.Output { return s.Show(limits, view) }, view.Peek)
 	if r.Status == shared.StatusRunning {
@@ -26,14 +31,14 @@ func (j *Job) Result(limits shared.Limits, view View) *shared.Result {
 	return r
 }
 
-// Outline is a Result that shows no output.
+// Outline is a Result that shows neither output nor left-overs.
 func (j *Job) Outline() *shared.Result {
-	r := j.Summary()
+	r := j.state()
 	j.account(r, (*output.Stream).Outline, false)
 	return r
 }
 
-// account adds the output to a Summary.
+// account adds the output to a Result.
 func (j *Job) account(r *shared.Result, show func(*output.Stream) shared.Output, peek bool) {
 	if r.Status != shared.StatusRunning && !peek {
 		j.mu.Lock()
@@ -70,8 +75,17 @@ func (j *Job) HasToldEnd() bool {
 	return j.toldEnd
 }
 
-// Summary accounts for the job without its output.
+// Summary accounts for the job without its output, as it is now.
 func (j *Job) Summary() *shared.Result {
+	r := j.state()
+	if r.Status != shared.StatusRunning && j.Running() {
+		r.Leftover = j.Processes()
+	}
+	return r
+}
+
+// state is a Result without output and left-overs.
+func (j *Job) state() *shared.Result {
 	r := &shared.Result{
 		PID:      j.PID,
 		Command:  j.req.Command,
@@ -96,7 +110,6 @@ func (j *Job) Summary() *shared.Result {
 		r.Signal = cmp.Or(process.SignalName(end.status.Signal), end.status.Signal.String())
 	}
 	r.Status, r.Cause = status(end)
-	r.Leftover = j.leftover()
 	return r
 }
 
@@ -104,7 +117,7 @@ func (j *Job) Summary() *shared.Result {
 const lastLook = 2 * time.Second
 
 // leftover lists the processes that bash has left running. If it finds none, it waits
-// for Over, so that a Result without left-overs has all output and belongs to no job.
+// for Over.
 func (j *Job) leftover() []shared.Process {
 	deadline := time.Now().Add(lastLook)
 	for j.Running() && time.Now().Before(deadline) {
@@ -136,16 +149,9 @@ func (j *Job) Processes() []shared.Process {
 // Has reports whether a live process with this pid belongs to the job.
 func (j *Job) Has(pid int) bool { return j.group.Has(pid) }
 
-// HasLeftover reports whether bash, which has ended, left processes running.
-func (j *Job) HasLeftover() bool {
-	if !j.Running() {
-		return false
-	}
-	if len(j.leftover()) > 0 {
-		return true
-	}
-	return j.Running() // leftover has waited for it to end
-}
+// LeavesProcesses reports whether bash, which has ended, left processes running. It waits
+// for those that are ending, for up to lastLook.
+func (j *Job) LeavesProcesses() bool { return len(j.leftover()) > 0 || j.Running() }
 
 func status(end outcome) (shared.Status, shared.Cause) {
 	switch {
@@ -200,7 +206,7 @@ func (w *Watch) Match() (found, more bool) {
 
 // Log describes the job for a log line, without its output.
 func (j *Job) Log() []any {
-	r := j.Summary()
+	r := j.state()
 	fields := []any{
 		"pid", r.PID,
 		"mode", j.req.Mode,
