@@ -148,7 +148,7 @@ func structured(a tool.Answer) map[string]any {
 func outputSchema() *jsonschema.Schema {
 	object := &jsonschema.Schema{Type: "object"}
 	jobs := &jsonschema.Schema{Type: "array", Items: object} // For would follow them without an end
-	given := map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[[]shared.Result](): jobs}
+	given := map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[shared.JobList](): jobs}
 	schema, err := jsonschema.For[shared.Result](&jsonschema.ForOptions{TypeSchemas: given})
 	if err != nil {
 		panic(err) // a Result has a field that JSON cannot have

@@ -303,7 +303,7 @@ type Result struct {
 	Usage Usage `json:"usage,omitzero"`
 
 	// Jobs is for AllJobs only. The jobs are without output, and nothing else is set then.
-	Jobs []Result `json:"jobs,omitempty"`
+	Jobs JobList `json:"jobs,omitempty"`
 }
 
 // Line is a line of output.

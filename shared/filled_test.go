@@ -59,7 +59,7 @@ func (f *filler) fillStruct(v reflect.Value) {
 }
 
 func (f *filler) fillSlice(v reflect.Value) {
-	isJobs := v.Type() == reflect.TypeFor[[]Result]()
+	isJobs := v.Type() == reflect.TypeFor[JobList]()
 	if isJobs && f.jobs {
 		return
 	}

@@ -50,7 +50,7 @@ func (e *Executor) list() (*shared.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &shared.Result{Jobs: make([]shared.Result, len(jobs))}
+	result := &shared.Result{Jobs: make(shared.JobList, len(jobs))}
 	for i, j := range jobs {
 		result.Jobs[i] = *j.Summary()
 	}

@@ -52,7 +52,7 @@ func (e *Executor) killAll(req shared.KillRequest) (*shared.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &shared.Result{Jobs: make([]shared.Result, len(jobs))}
+	result := &shared.Result{Jobs: make(shared.JobList, len(jobs))}
 	var wg sync.WaitGroup
 	for i, j := range jobs {
 		wg.Go(func() {
