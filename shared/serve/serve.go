@@ -87,7 +87,9 @@ func Serve(p *shared.Plugin) error {
 
 // local serves hosts on this machine.
 type local struct {
-	config *tls.Config // nil: connections are not encrypted, and anybody may make one
+	// config is nil where connections are not encrypted, and anybody may make one.
+	config *tls.Config
+
 	server *plugin.RPCServer
 	lobby  lobby
 

@@ -21,25 +21,41 @@ const (
 
 // Config configures an Executor. The zero value works.
 type Config struct {
-	Dir     string   // where commands run; "": the working directory
-	Env     []string // environment of commands, without the tool's own settings; nil: this process's
-	DropEnv []string // names or valid globs left out of Env
-	Logs    output.LogsConfig
-	Logger  hclog.Logger // nil: none
+	Dir string // where commands run; "": the working directory
 
-	Confine   []shared.Confine // each of every command, resolved; the first is the plugin's own
-	Resources shared.Resources // of every command
-	Temp      string           // folder for the TMPDIRs of confined commands; "": os.TempDir()
+	// Env is the environment of commands, without the tool's own settings; nil: this process's.
+	// The variables whose names match a pattern of DropEnv are left out.
+	Env     []string
+	DropEnv []string
 
-	Table    *process.Table                             // of this process, if it has several Executors: closed by the caller, after them; nil: one of its own
-	Turns    job.Turns                                  // of all Executors; the zero value: its own
-	Guardian *process.Guardian                          // of its own Table; nil: none
-	Start    func(process.Spec) (*process.Group, error) // nil: real processes; tests inject failures here
+	Logs   output.LogsConfig
+	Logger hclog.Logger // nil: none
+
+	// Confine and Resources hold for every command. The first Confine is the plugin's own, and
+	// all of them are resolved.
+	Confine   []shared.Confine
+	Resources shared.Resources
+
+	// Temp is the folder for the TMPDIRs of confined commands; "": os.TempDir().
+	Temp string
+
+	// Table is of all Executors of this process. The caller closes it, after them. nil: this is
+	// the only Executor, and makes a Table that has Guardian, which may be nil.
+	Table    *process.Table
+	Guardian *process.Guardian
+
+	// Turns are of all Executors of this process; the zero value: of this one alone.
+	Turns job.Turns
+
+	// Start starts processes; nil: real ones. Tests inject failures here.
+	Start func(process.Spec) (*process.Group, error)
 }
 
 // noEditor says what to do instead, and fails. Programs append the file's name, and
 // give all of it to a shell or split it as a shell would.
-const noEditor = `sh -c 'echo "no editor here: use -m, --no-edit or GIT_EDITOR=true, GIT_SEQUENCE_EDITOR=COMMAND for git rebase -i, or edit the file and name it (git commit -F FILE, crontab FILE)" >&2; exit 1'`
+const noEditor = `sh -c 'echo "no editor here: use -m, --no-edit or GIT_EDITOR=true, ` +
+	`GIT_SEQUENCE_EDITOR=COMMAND for git rebase -i, or edit the file and name it ` +
+	`(git commit -F FILE, crontab FILE)" >&2; exit 1'`
 
 // quiet keeps tools from waiting for a person: no pager, no editor, no prompt.
 // Without PYTHONUNBUFFERED, Python buffers its output if stdout is not a terminal,
@@ -61,7 +77,9 @@ func (c Config) baseEnvs() (env, ofTerminals []string) {
 		name := nameOf(entry)
 		return name == "GPG_TTY" || pluginsOwn(name) // that terminal is not the command's
 	})
-	ofTerminals = slices.DeleteFunc(slices.Clone(env), func(entry string) bool { return nameOf(entry) == "COLUMNS" || nameOf(entry) == "LINES" })
+	ofTerminals = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+		return nameOf(entry) == "COLUMNS" || nameOf(entry) == "LINES"
+	})
 	if !slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "GIT_ASKPASS=") }) {
 		env = append(env, "GIT_ASKPASS=") // otherwise git asks in a window, by SSH_ASKPASS
 	}

@@ -105,7 +105,8 @@ var wrappers = map[string]struct {
 	"exec":    {valued: "-a"},
 	"nice":    {valued: "-n --adjustment"},
 	"nohup":   {},
-	"sudo":    {valued: "-u --user -g --group -h --host -p --prompt -C --close-from -D --chdir -R --chroot -r --role -t --type -T --command-timeout -U --other-user"},
+	"sudo": {valued: "-u --user -g --group -h --host -p --prompt -C --close-from -D --chdir -R --chroot " +
+		"-r --role -t --type -T --command-timeout -U --other-user"},
 	"time":    {valued: "-f --format -o --output"},
 	"timeout": {valued: "-s --signal -k --kill-after", operands: 1},
 }

@@ -16,8 +16,10 @@ import (
 // another. If it is removed, for example by a command, later commands still begin
 // there, as in a shell, and can go elsewhere or make it again.
 type directory struct {
-	path   string
-	handle *os.File // keeps it after its removal; nil: it may be entered, but not read
+	path string
+
+	// handle keeps it after its removal; nil: it may be entered, but not read.
+	handle *os.File
 }
 
 // openDirectory opens the session's directory. A relative path starts at the working

@@ -25,10 +25,15 @@ type Executor struct {
 	shared   bool // the table belongs to the caller
 	log      hclog.Logger
 	jobs     registry
-	search   chan struct{}   // holds a value during a search through output
-	life     context.Context // ends when Close begins
-	quit     context.CancelFunc
-	wg       sync.WaitGroup // goroutines that outlive the call that started them
+
+	// search holds a value during a search through output.
+	search chan struct{}
+
+	life context.Context // ends when Close begins
+	quit context.CancelFunc
+
+	// wg counts goroutines that outlive the call that started them.
+	wg sync.WaitGroup
 
 	close  sync.Once
 	closed error // the result of Close
@@ -42,7 +47,8 @@ func New(cfg Config) (*Executor, error) {
 	if !e.shared {
 		e.table = process.NewTable(cfg.Guardian)
 	}
-	e.jobs.live, e.jobs.jobs = make(map[*job.Job]bool), make(map[int]*job.Job)
+	e.jobs.live = make(map[*job.Job]bool)
+	e.jobs.jobs = make(map[int]*job.Job)
 	e.life, e.quit = context.WithCancel(context.Background())
 	if e.log == nil {
 		e.log = hclog.NewNullLogger()
@@ -81,7 +87,8 @@ func (e *Executor) Execute(ctx context.Context, req shared.ExecuteRequest) (*sha
 	if err != nil {
 		return nil, err
 	}
-	result := e.account(ctx, j, req, e.attend(ctx, j, req))
+	how := e.attend(ctx, j, req)
+	result := e.account(ctx, j, req, how)
 	e.awaitLive(ctx, j, req)
 	if err := j.Failure(); err != nil {
 		return nil, err

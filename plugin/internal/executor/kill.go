@@ -13,7 +13,8 @@ import (
 // Kill implements shared.Bash.
 func (e *Executor) Kill(_ context.Context, req shared.KillRequest) (*shared.Result, error) {
 	if req.Signal < 0 || req.Signal != 0 && process.SignalName(req.Signal) == "" {
-		return nil, invalid("Signal", "%d does not exist: use 0 for SIGTERM, or a signal of this system", int(req.Signal))
+		return nil, invalid("Signal", "%d does not exist: use 0 for SIGTERM, or a signal of this system",
+			int(req.Signal))
 	}
 	if err := req.Normalize(); err != nil {
 		return nil, err

@@ -47,12 +47,15 @@ func newLauncher(cfg Config, log hclog.Logger, start func(process.Spec) (*proces
 	}
 	null, err := os.Open(os.DevNull)
 	if err != nil {
+		dir.close()
 		return nil, err
 	}
 	env, ttys := cfg.baseEnvs()
 	confines := slices.DeleteFunc(slices.Clone(cfg.Confine), func(c shared.Confine) bool { return !c.Confines() })
-	signals, err := newSignals(confines)
+	peers, err := newSignals(confines)
 	if err != nil {
+		dir.close()
+		null.Close()
 		return nil, err
 	}
 	return &launcher{
@@ -68,7 +71,7 @@ func newLauncher(cfg Config, log hclog.Logger, start func(process.Spec) (*proces
 		confine:   confines,
 		resources: cfg.Resources,
 		temps:     openTemps(cmp.Or(cfg.Temp, os.TempDir())),
-		signals:   signals,
+		signals:   peers,
 	}, nil
 }
 
@@ -176,11 +179,13 @@ func (l *launcher) findBash() (string, error) {
 		return *path, nil
 	}
 	path, err := exec.LookPath("bash")
-	if _, set := os.LookupEnv("PATH"); err != nil && !set {
+	_, hasPath := os.LookupEnv("PATH")
+	if err != nil && !hasPath {
 		path, err = exec.LookPath("/bin/bash") // without PATH, bash uses the system's default
 	}
 	if err != nil {
-		return "", fail(shared.CodeStart, "cannot find bash in PATH (%s): install bash, or start the host with a PATH that has it", os.Getenv("PATH"))
+		return "", fail(shared.CodeStart,
+			"cannot find bash in PATH (%s): install bash, or start the host with a PATH that has it", os.Getenv("PATH"))
 	}
 	l.bash.Store(&path)
 	return path, nil

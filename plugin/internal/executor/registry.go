@@ -24,7 +24,9 @@ type registry struct {
 	reserved int // commands that are about to start
 	live     map[*job.Job]bool
 	jobs     map[int]*job.Job // by pid
-	finished []*job.Job       // the finished ones of jobs, in the order in which they ended
+
+	// finished are the finished ones of jobs, in the order in which they ended.
+	finished []*job.Job
 }
 
 // reserve begins an Execute, which must call calls.Done at its end. It reserves room
@@ -36,7 +38,8 @@ func (r *registry) reserve() (int, error) {
 		return 0, errClosed()
 	}
 	if len(r.live)+r.reserved >= MaxRunning {
-		return 0, fail(shared.CodeStart, "%d commands are running, which is the most allowed: wait for one to end, or kill a job", MaxRunning)
+		return 0, fail(shared.CodeStart,
+			"%d commands are running, which is the most allowed: wait for one to end, or kill a job", MaxRunning)
 	}
 	r.calls.Add(1)
 	r.starting.Add(1)

@@ -18,7 +18,6 @@ import (
 // later are the folders that are not plain yet.
 var later = []string{
 	"plugin/internal/confine",
-	"plugin/internal/executor",
 	"plugin/internal/process",
 }
 
