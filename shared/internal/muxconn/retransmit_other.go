@@ -1,0 +1,8 @@
+//go:build !linux
+
+package muxconn
+
+import "net"
+
+// retransmitSoon does nothing: only Linux can bound the time between retransmissions.
+func retransmitSoon(net.Conn) {}
