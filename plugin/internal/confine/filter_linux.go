@@ -15,51 +15,86 @@ type calls struct {
 	setrlimit    uint32
 	kill         uint32
 
-	// By these a process reaches what others of its user have, and which no file stands for.
+	// foreign are the calls by which a process reaches what other processes of its user have,
+	// and which no file stands for.
 	foreign map[string]uint32
 }
 
 // machine is an architecture: its own calls, and those of 32-bit programs.
 type machine struct{ native, compat calls }
 
-// machines are those with a filter, by their name in Go.
+// machines are the architectures that have a filter, by their name in Go.
 var machines = map[string]machine{
 	"amd64": {
-		native: calls{architecture: unix.AUDIT_ARCH_X86_64, prlimit: 302, setrlimit: 160, kill: 62, foreign: map[string]uint32{
-			"shmget": 29, "shmat": 30, "shmctl": 31, "semget": 64, "semop": 65, "semctl": 66, "semtimedop": 220,
-			"msgget": 68, "msgsnd": 69, "msgrcv": 70, "msgctl": 71, "mq_open": 240, "mq_unlink": 241,
-			"add_key": 248, "request_key": 249, "keyctl": 250,
-		}},
-		compat: calls{architecture: unix.AUDIT_ARCH_I386, prlimit: 340, setrlimit: 75, kill: 37, foreign: map[string]uint32{
-			"ipc": 117, "shmget": 395, "shmat": 397, "shmctl": 396, "semget": 393, "semctl": 394, "semtimedop_time64": 420,
-			"msgget": 399, "msgsnd": 400, "msgrcv": 401, "msgctl": 402, "mq_open": 277, "mq_unlink": 278,
-			"add_key": 286, "request_key": 287, "keyctl": 288,
-		}},
+		native: calls{
+			architecture: unix.AUDIT_ARCH_X86_64,
+			prlimit:      302,
+			setrlimit:    160,
+			kill:         62,
+			foreign: map[string]uint32{
+				"shmget": 29, "shmat": 30, "shmctl": 31,
+				"semget": 64, "semop": 65, "semctl": 66, "semtimedop": 220,
+				"msgget": 68, "msgsnd": 69, "msgrcv": 70, "msgctl": 71,
+				"mq_open": 240, "mq_unlink": 241,
+				"add_key": 248, "request_key": 249, "keyctl": 250,
+			},
+		},
+		compat: calls{
+			architecture: unix.AUDIT_ARCH_I386,
+			prlimit:      340,
+			setrlimit:    75,
+			kill:         37,
+			foreign: map[string]uint32{
+				"ipc": 117, "shmget": 395, "shmat": 397, "shmctl": 396,
+				"semget": 393, "semctl": 394, "semtimedop_time64": 420,
+				"msgget": 399, "msgsnd": 400, "msgrcv": 401, "msgctl": 402,
+				"mq_open": 277, "mq_unlink": 278,
+				"add_key": 286, "request_key": 287, "keyctl": 288,
+			},
+		},
 	},
 	"arm64": {
-		native: calls{architecture: unix.AUDIT_ARCH_AARCH64, prlimit: 261, setrlimit: 164, kill: 129, foreign: map[string]uint32{
-			"shmget": 194, "shmat": 196, "shmctl": 195, "semget": 190, "semop": 193, "semctl": 191, "semtimedop": 192,
-			"msgget": 186, "msgsnd": 189, "msgrcv": 188, "msgctl": 187, "mq_open": 180, "mq_unlink": 181,
-			"add_key": 217, "request_key": 218, "keyctl": 219,
-		}},
-		compat: calls{architecture: unix.AUDIT_ARCH_ARM, prlimit: 369, setrlimit: 75, kill: 37, foreign: map[string]uint32{
-			"ipc": 117, "shmget": 307, "shmat": 305, "shmctl": 308, "semget": 299, "semop": 298, "semctl": 300,
-			"semtimedop": 312, "semtimedop_time64": 420, "msgget": 303, "msgsnd": 301, "msgrcv": 302, "msgctl": 304,
-			"mq_open": 274, "mq_unlink": 275,
-			"add_key": 309, "request_key": 310, "keyctl": 311,
-		}},
+		native: calls{
+			architecture: unix.AUDIT_ARCH_AARCH64,
+			prlimit:      261,
+			setrlimit:    164,
+			kill:         129,
+			foreign: map[string]uint32{
+				"shmget": 194, "shmat": 196, "shmctl": 195,
+				"semget": 190, "semop": 193, "semctl": 191, "semtimedop": 192,
+				"msgget": 186, "msgsnd": 189, "msgrcv": 188, "msgctl": 187,
+				"mq_open": 180, "mq_unlink": 181,
+				"add_key": 217, "request_key": 218, "keyctl": 219,
+			},
+		},
+		compat: calls{
+			architecture: unix.AUDIT_ARCH_ARM,
+			prlimit:      369,
+			setrlimit:    75,
+			kill:         37,
+			foreign: map[string]uint32{
+				"ipc": 117, "shmget": 307, "shmat": 305, "shmctl": 308,
+				"semget": 299, "semop": 298, "semctl": 300, "semtimedop": 312, "semtimedop_time64": 420,
+				"msgget": 303, "msgsnd": 301, "msgrcv": 302, "msgctl": 304,
+				"mq_open": 274, "mq_unlink": 275,
+				"add_key": 309, "request_key": 310, "keyctl": 311,
+			},
+		},
 	},
 }
 
 // aims are what a filter does besides keeping a command from changing its tag, which is
 // RLIMIT_LOCKS.
 type aims struct {
-	// The command cannot limit other processes, which can kill them, and cannot use System V
-	// IPC, POSIX message queues and the kernel's keys.
+	// confined keeps the command from limiting other processes, which can kill them, and from
+	// System V IPC, POSIX message queues and the kernel's keys.
 	confined bool
 
-	noNetwork bool // it can make unix sockets only, and run no 32-bit programs
-	listened  bool // a Listener decides about its calls of kill(2)
+	// noNetwork lets the command make unix sockets only, and run no 32-bit programs.
+	noNetwork bool
+
+	// listened lets a Listener decide about the command's calls of kill(2).
+	listened bool
 }
 
 // filter returns the program that does all this.
