@@ -97,11 +97,10 @@ type aims struct {
 	listened bool
 }
 
-// filter returns the program that does all this.
-//
-// As it is installed, the kernel runs it for each call that there is: it must be short.
+// filter returns the program that reaches these aims on a machine. As a thread installs it, the
+// kernel tries it for every system call that exists. So it must be short.
 func filter(m machine, a aims) []unix.SockFilter {
-	const x32 = 0x40000000 // the first number of the calls of x32, which are those of x86-64 once more
+	const x32 = 0x40000000 // from this number on the calls of x86-64 come again
 	native := slices.Concat(load(number), when(atLeast, x32, refuse(unix.EPERM)), m.native.rules(a))
 	if a.noNetwork {
 		native = slices.Concat(
@@ -118,8 +117,8 @@ func filter(m machine, a aims) []unix.SockFilter {
 	return append(program, refuse(unix.EPERM)...)
 }
 
-// rules returns the part of a program that native and 32-bit calls have in common. The number
-// of the call is loaded.
+// rules returns the part of a program that native and 32-bit calls have in common. It needs the
+// number of the call loaded.
 func (c calls) rules(a aims) []unix.SockFilter {
 	ofSetrlimit := slices.Concat(load(argument(0)), when(equal, unix.RLIMIT_LOCKS, refuse(unix.EPERM)))
 	ofPrlimit := slices.Concat(load(argument(1)), when(equal, unix.RLIMIT_LOCKS, refuse(unix.EPERM)))
@@ -183,8 +182,8 @@ func unless(condition uint16, value uint32, body []unix.SockFilter) []unix.SockF
 	return append([]unix.SockFilter{jump}, body...)
 }
 
-// onCall runs body for some system calls, which are allowed unless body refuses them. The
-// number of the call is loaded, and still is after any other call.
+// onCall runs body for some system calls, and allows them unless body refuses them. It needs the
+// number of the call loaded, and leaves it loaded for all other calls.
 func onCall(body []unix.SockFilter, calls ...uint32) (program []unix.SockFilter) {
 	body = append(slices.Clone(body), allow)
 	last := len(calls) - 1
@@ -195,7 +194,7 @@ func onCall(body []unix.SockFilter, calls ...uint32) (program []unix.SockFilter)
 	return append(program, when(equal, calls[last], body)...)
 }
 
-// whenSet runs body if a pointer is not nil.
+// whenSet runs body if an argument, which is a pointer, is not nil.
 func whenSet(i uint32, body []unix.SockFilter) []unix.SockFilter {
 	unlessUpperIsNil := slices.Concat(load(argument(i)+4), unless(equal, 0, body))
 	// If the lower half is not 0, body comes at once.

@@ -94,7 +94,7 @@ func (l *Limits) Kill() {
 
 // Remove removes the cgroup. None of the command's processes may live.
 func (l *Limits) Remove() {
-	l.Usage(shared.Usage{}) // is asked for later, too
+	l.Usage(shared.Usage{}) // keeps what the cgroup tells, for later calls
 	if l.Cgroup != nil {
 		_ = os.Remove(l.Cgroup.Name())
 		l.Cgroup.Close()

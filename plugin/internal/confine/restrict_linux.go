@@ -84,8 +84,8 @@ const capabilities = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_
 	1<<unix.CAP_KILL | 1<<unix.CAP_SETGID | 1<<unix.CAP_SETUID | 1<<unix.CAP_NET_BIND_SERVICE |
 	1<<unix.CAP_NET_RAW | 1<<unix.CAP_SYS_CHROOT | 1<<unix.CAP_SETFCAP
 
-// dropCapabilities takes all but capabilities from this thread. Because of no_new_privs,
-// executing a program as root does not bring the others back.
+// dropCapabilities takes from this thread all that are not in capabilities. Because of
+// no_new_privs, executing a program as root does not bring them back.
 func dropCapabilities() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData // the second one is of higher numbers: nothing of it is kept

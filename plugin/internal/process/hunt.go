@@ -96,8 +96,9 @@ func (h *hunt) isReported(p info, all map[int]info) bool {
 }
 
 // isOurs reports whether p has the tag and comes from the plugin. Such a process is an
-// orphan, which the kernel gave to the guardian's parent, or a child of a process that was
-// found. The tag alone proves nothing: other processes can write it.
+// orphan, whose parent is the plugin or, once that has ended, the guardian's parent; or it is
+// a child of a process that was found. The tag alone proves nothing: other processes can
+// write it.
 func (h *hunt) isOurs(p info) bool {
 	isOrphan := p.ppid == os.Getppid() || p.ppid == h.Plugin
 	return p.start >= h.begun && (isOrphan || h.seen[p.ppid]) && h.plugins[tagOf(p.pid).plugin()]

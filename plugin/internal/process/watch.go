@@ -46,12 +46,12 @@ type watch struct {
 type memory struct {
 	limit int64 // 0: none
 
-	// rss and pss are what the last measurement has found: the sum over the processes, and
-	// the same with shared memory counted once.
+	// rss and pss are what the last look has found: the sum over the processes, and the same
+	// with shared memory counted once.
 	rss int64
 	pss int64
 
-	// rest is when the next measurement may begin.
+	// rest is when the next look may begin.
 	rest time.Time
 }
 
@@ -208,7 +208,7 @@ func (w *watch) poll(reaped time.Duration, members []info, stopped bool) int {
 		now.MaxMemory += p.rss
 	}
 	if len(members) > 1 {
-		now.MaxMemory = w.memory.of(members, now.MaxMemory)
+		now.MaxMemory = w.memory.measure(members, now.MaxMemory)
 	}
 	w.group.saw(now)
 	isWithin := w.look(now)
@@ -231,12 +231,13 @@ func (g *Group) saw(now shared.Usage) {
 	g.seen = g.seen.Max(now)
 }
 
-// of returns the members' memory, counting shared pages once. rss is the sum over the members,
-// which counts such pages for each. If it need not measure, it returns an estimate.
-func (m *memory) of(members []info, rss int64) int64 {
-	most := min(rss, m.pss+max(0, rss-m.rss)) // if nothing that has come is shared
-	if !m.mustMeasure(most, rss) {
-		return min(most, m.pss+m.pss/10) // most of what has come may be shared
+// measure returns the members' memory, counting shared pages once. rss is the sum over the
+// members, which counts such pages for each. To look takes the longer the more memory there is:
+// if it need not look, measure returns an estimate.
+func (m *memory) measure(members []info, rss int64) int64 {
+	most := min(rss, m.pss+max(0, rss-m.rss)) // if nothing that was added is shared
+	if !m.mustLook(most, rss) {
+		return min(most, m.pss+m.pss/10) // much of what was added may be shared
 	}
 	begin := time.Now()
 	m.rss = rss
@@ -248,10 +249,10 @@ func (m *memory) of(members []info, rss int64) int64 {
 	return m.pss
 }
 
-// mustMeasure reports whether pss must be measured, which takes the longer the more memory
-// there is: always if the members may be past the limit, and at times if they have a tenth
-// more than before.
-func (m *memory) mustMeasure(most, rss int64) bool {
+// mustLook reports whether the members may be past the limit, or have a tenth more than at the
+// last look. Before rest it returns true only if most, the most that they can have, is past
+// the limit.
+func (m *memory) mustLook(most, rss int64) bool {
 	if m.isPast(most) {
 		return true
 	}
