@@ -1,16 +1,18 @@
 // Package confine keeps a command within a shared.Confine and, by Limits, within its
 // shared.Resources.
 //
-// Landlock keeps the files, the signals and the abstract sockets, a seccomp filter the
-// network and what reaches other processes without a signal (filter_linux.go). Listeners
-// answer the calls about which the filter asks, so that commands of one session can signal
-// each other (listener_linux.go). NewPlan says what a command may touch. A Plan's Restrict
-// restricts the thread that calls it, which forks bash and ends (process.Spec.Restrict): bash
-// and all that descends from it inherit that, and nothing else does.
+// Landlock keeps a command from files, signals and abstract sockets. A seccomp filter keeps it
+// from the network and from other ways to reach processes (filter_linux.go). Listeners answer
+// the calls about which the filter asks, so that commands of one session can signal each other
+// (listener_linux.go).
 //
-// The Confines of the plugin, the session and the request are layers, each with a Landlock ruleset of
-// its own. The kernel allows what every layer allows, so that a request can never
-// loosen its session's.
+// NewPlan says what a command may touch. A Plan's Restrict restricts the thread that calls it,
+// which forks bash and ends (process.Spec.Restrict). bash and all its descendants inherit the
+// restriction, and nothing else does.
+//
+// The Confines of the plugin, the session and the request are layers. Each has a Landlock ruleset
+// of its own, and the kernel allows what every layer allows. So a request can never loosen its
+// session's Confine.
 package confine
 
 import (
@@ -26,20 +28,26 @@ import (
 
 // Plan is what one command may touch. The zero value confines nothing.
 type Plan struct {
-	layers  []shared.Confine
-	missing []string // parts of them that this system cannot keep
-	limited bool     // the command has limits, which hold for what has its tag
+	layers []shared.Confine
+
+	// missing names the parts of the layers that this system cannot keep.
+	missing []string
+
+	// limited says that the command has limits, so that it must keep its tag: the limits hold
+	// for the processes that have it.
+	limited bool
 
 	// asSession says that the command is confined as its session is, no tighter.
 	asSession bool
 }
 
-// Kill decides about a call of kill(2), of a thread for which waits reports whether the call
-// still waits. It returns the call's error, 0 for success, or false if the kernel is to decide.
+// Kill decides about a call of kill(2) by a thread. waits reports whether the call still waits.
+// Kill returns the call's error, 0 for success, or false if the kernel is to decide.
 type Kill func(thread int, waits func() bool, pid int, sig syscall.Signal) (errno syscall.Errno, decided bool)
 
-// NewPlan returns what a command may touch that runs in dir, and which has limits or not.
-// The session's Confines, which all confine something, are resolved already; request may be nil.
+// NewPlan returns what a command may touch that runs in dir. The session's Confines are resolved
+// already, and each confines something; request may be nil. limited says that the command has
+// limits.
 func NewPlan(session []shared.Confine, request *shared.Confine, dir string, limited bool) (p Plan, err error) {
 	layers, err := layersOf(session, request, dir)
 	if err != nil || len(layers) == 0 && !limited {
@@ -48,13 +56,14 @@ func NewPlan(session []shared.Confine, request *shared.Confine, dir string, limi
 	if runtime.GOOS != "linux" && len(layers) > 0 {
 		return p, failed("commands can be confined on Linux only: leave Confine out")
 	}
-	system := kernel()
-	p.limited = limited && system.filters
+	supported := kernel()
+	p.limited = limited && supported.filters
 	p.asSession = len(session) > 0 && len(layers) == len(session)
 	for _, c := range layers {
-		kept, lacks := system.keepable(c)
+		kept, lacks := supported.keepable(c)
 		if len(lacks) > 0 && !c.BestEffort {
-			return p, failed("this system cannot keep Confine for: %s; with BestEffort the command runs with the rest of it", strings.Join(lacks, ", "))
+			return p, failed("this system cannot keep Confine for: %s;"+
+				" with BestEffort the command runs with the rest of it", strings.Join(lacks, ", "))
 		}
 		p.layers = append(p.layers, kept)
 		p.missing = append(p.missing, lacks...)
@@ -65,7 +74,7 @@ func NewPlan(session []shared.Confine, request *shared.Confine, dir string, limi
 // Restricts reports whether the command needs a thread that is restricted.
 func (p Plan) Restricts() bool { return len(p.layers) > 0 || p.limited }
 
-// Confines reports whether there is something that the command may not touch.
+// Confines reports whether the command may not touch something.
 func (p Plan) Confines() bool { return len(p.layers) > 0 }
 
 // NeedsTemp reports whether the command needs a folder of its own for temporary files.
@@ -73,9 +82,10 @@ func (p Plan) NeedsTemp() bool {
 	return slices.ContainsFunc(p.layers, func(c shared.Confine) bool { return c.ReadOnly || c.Private })
 }
 
-// Writable lists what the command may change, with all that is below; nil: what its user may.
+// Writable lists the folders and files that the command may change, with all that is below; nil:
+// whatever its user may change.
 func (p Plan) Writable() (paths []string) {
-	for _, c := range p.layers { // a later one is tighter
+	for _, c := range p.layers { // a later layer is tighter
 		if c.ReadOnly {
 			paths = c.Writable
 		}
@@ -112,7 +122,8 @@ func layersOf(session []shared.Confine, request *shared.Confine, dir string) (la
 	return append(slices.Clone(session), c), nil
 }
 
-// Within reports a Writable of c that is not within each of the other Confines. All are resolved.
+// Within returns an error if c may write somewhere where one of the others may not. All of them
+// are resolved.
 func Within(c shared.Confine, others []shared.Confine) error {
 	for _, path := range c.Writable {
 		above := func(root string) bool {
@@ -121,8 +132,9 @@ func Within(c shared.Confine, others []shared.Confine) error {
 		}
 		for _, other := range others {
 			if other.ReadOnly && !slices.ContainsFunc(other.Writable, above) {
-				return &shared.Error{Code: shared.CodeInvalid, Field: "Confine.Writable", Message: fmt.Sprintf(
-					"Confine.Writable: %q is not within what the session allows: name something below %q", path, other.Writable)}
+				message := fmt.Sprintf("Confine.Writable: %q is not within what the session allows:"+
+					" name something below %q", path, other.Writable)
+				return &shared.Error{Code: shared.CodeInvalid, Field: "Confine.Writable", Message: message}
 			}
 		}
 	}
@@ -164,20 +176,28 @@ func (s system) keepable(c shared.Confine) (kept shared.Confine, missing []strin
 // Text says what the command may touch, as in "it may write below /work, $TMPDIR; network:
 // none"; "": everything.
 func (p Plan) Text() string {
-	parts := make([]string, 4)
-	for _, c := range p.layers { // a later one is tighter
+	var files, private, network, lacks string
+	for _, c := range p.layers { // a later layer is tighter
 		if c.ReadOnly {
-			parts[0] = "it may write below " + strings.Join(slices.Concat(c.Writable, []string{"$TMPDIR"}), ", ")
+			paths := slices.Concat(c.Writable, []string{"$TMPDIR"})
+			files = "it may write below " + strings.Join(paths, ", ")
 		}
 		if c.Private {
-			parts[1] = "it may read below " + strings.Join(slices.Concat(c.Readable, c.Writable, []string{"$TMPDIR and the system's folders"}), ", ")
+			paths := slices.Concat(c.Readable, c.Writable, []string{"$TMPDIR and the system's folders"})
+			private = "it may read below " + strings.Join(paths, ", ")
 		}
 		if c.NoNetwork {
-			parts[2] = "network: none"
+			network = "network: none"
 		}
 	}
 	if len(p.missing) > 0 {
-		parts[3] = "this system cannot keep: " + strings.Join(p.missing, ", ")
+		lacks = "this system cannot keep: " + strings.Join(p.missing, ", ")
 	}
-	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
+	var parts []string
+	for _, part := range []string{files, private, network, lacks} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, "; ")
 }

@@ -15,58 +15,92 @@ type calls struct {
 	setrlimit    uint32
 	kill         uint32
 
-	// By these a process reaches what others of its user have, and which no file stands for.
+	// foreign are the calls by which a process reaches what other processes of its user have,
+	// and which no file stands for.
 	foreign map[string]uint32
 }
 
 // machine is an architecture: its own calls, and those of 32-bit programs.
 type machine struct{ native, compat calls }
 
-// machines are those with a filter, by their name in Go.
+// machines are the architectures that have a filter, by their name in Go.
 var machines = map[string]machine{
 	"amd64": {
-		native: calls{architecture: unix.AUDIT_ARCH_X86_64, prlimit: 302, setrlimit: 160, kill: 62, foreign: map[string]uint32{
-			"shmget": 29, "shmat": 30, "shmctl": 31, "semget": 64, "semop": 65, "semctl": 66, "semtimedop": 220,
-			"msgget": 68, "msgsnd": 69, "msgrcv": 70, "msgctl": 71, "mq_open": 240, "mq_unlink": 241,
-			"add_key": 248, "request_key": 249, "keyctl": 250,
-		}},
-		compat: calls{architecture: unix.AUDIT_ARCH_I386, prlimit: 340, setrlimit: 75, kill: 37, foreign: map[string]uint32{
-			"ipc": 117, "shmget": 395, "shmat": 397, "shmctl": 396, "semget": 393, "semctl": 394, "semtimedop_time64": 420,
-			"msgget": 399, "msgsnd": 400, "msgrcv": 401, "msgctl": 402, "mq_open": 277, "mq_unlink": 278,
-			"add_key": 286, "request_key": 287, "keyctl": 288,
-		}},
+		native: calls{
+			architecture: unix.AUDIT_ARCH_X86_64,
+			prlimit:      302,
+			setrlimit:    160,
+			kill:         62,
+			foreign: map[string]uint32{
+				"shmget": 29, "shmat": 30, "shmctl": 31,
+				"semget": 64, "semop": 65, "semctl": 66, "semtimedop": 220,
+				"msgget": 68, "msgsnd": 69, "msgrcv": 70, "msgctl": 71,
+				"mq_open": 240, "mq_unlink": 241,
+				"add_key": 248, "request_key": 249, "keyctl": 250,
+			},
+		},
+		compat: calls{
+			architecture: unix.AUDIT_ARCH_I386,
+			prlimit:      340,
+			setrlimit:    75,
+			kill:         37,
+			foreign: map[string]uint32{
+				"ipc": 117, "shmget": 395, "shmat": 397, "shmctl": 396,
+				"semget": 393, "semctl": 394, "semtimedop_time64": 420,
+				"msgget": 399, "msgsnd": 400, "msgrcv": 401, "msgctl": 402,
+				"mq_open": 277, "mq_unlink": 278,
+				"add_key": 286, "request_key": 287, "keyctl": 288,
+			},
+		},
 	},
 	"arm64": {
-		native: calls{architecture: unix.AUDIT_ARCH_AARCH64, prlimit: 261, setrlimit: 164, kill: 129, foreign: map[string]uint32{
-			"shmget": 194, "shmat": 196, "shmctl": 195, "semget": 190, "semop": 193, "semctl": 191, "semtimedop": 192,
-			"msgget": 186, "msgsnd": 189, "msgrcv": 188, "msgctl": 187, "mq_open": 180, "mq_unlink": 181,
-			"add_key": 217, "request_key": 218, "keyctl": 219,
-		}},
-		compat: calls{architecture: unix.AUDIT_ARCH_ARM, prlimit: 369, setrlimit: 75, kill: 37, foreign: map[string]uint32{
-			"ipc": 117, "shmget": 307, "shmat": 305, "shmctl": 308, "semget": 299, "semop": 298, "semctl": 300,
-			"semtimedop": 312, "semtimedop_time64": 420, "msgget": 303, "msgsnd": 301, "msgrcv": 302, "msgctl": 304,
-			"mq_open": 274, "mq_unlink": 275,
-			"add_key": 309, "request_key": 310, "keyctl": 311,
-		}},
+		native: calls{
+			architecture: unix.AUDIT_ARCH_AARCH64,
+			prlimit:      261,
+			setrlimit:    164,
+			kill:         129,
+			foreign: map[string]uint32{
+				"shmget": 194, "shmat": 196, "shmctl": 195,
+				"semget": 190, "semop": 193, "semctl": 191, "semtimedop": 192,
+				"msgget": 186, "msgsnd": 189, "msgrcv": 188, "msgctl": 187,
+				"mq_open": 180, "mq_unlink": 181,
+				"add_key": 217, "request_key": 218, "keyctl": 219,
+			},
+		},
+		compat: calls{
+			architecture: unix.AUDIT_ARCH_ARM,
+			prlimit:      369,
+			setrlimit:    75,
+			kill:         37,
+			foreign: map[string]uint32{
+				"ipc": 117, "shmget": 307, "shmat": 305, "shmctl": 308,
+				"semget": 299, "semop": 298, "semctl": 300, "semtimedop": 312, "semtimedop_time64": 420,
+				"msgget": 303, "msgsnd": 301, "msgrcv": 302, "msgctl": 304,
+				"mq_open": 274, "mq_unlink": 275,
+				"add_key": 309, "request_key": 310, "keyctl": 311,
+			},
+		},
 	},
 }
 
 // aims are what a filter does besides keeping a command from changing its tag, which is
 // RLIMIT_LOCKS.
 type aims struct {
-	// The command cannot limit other processes, which can kill them, and cannot use System V
-	// IPC, POSIX message queues and the kernel's keys.
+	// confined keeps the command from limiting other processes, which can kill them, and from
+	// System V IPC, POSIX message queues and the kernel's keys.
 	confined bool
 
-	noNetwork bool // it can make unix sockets only, and run no 32-bit programs
-	listened  bool // a Listener decides about its calls of kill(2)
+	// noNetwork lets the command make unix sockets only, and run no 32-bit programs.
+	noNetwork bool
+
+	// listened lets a Listener decide about the command's calls of kill(2).
+	listened bool
 }
 
-// filter returns the program that does all this.
-//
-// As it is installed, the kernel runs it for each call that there is: it must be short.
+// filter returns the program that reaches these aims on a machine. As a thread installs it, the
+// kernel tries it for every system call that exists. So it must be short.
 func filter(m machine, a aims) []unix.SockFilter {
-	const x32 = 0x40000000 // the first number of the calls of x32, which are those of x86-64 once more
+	const x32 = 0x40000000 // from this number on the calls of x86-64 come again
 	native := slices.Concat(load(number), when(atLeast, x32, refuse(unix.EPERM)), m.native.rules(a))
 	if a.noNetwork {
 		native = slices.Concat(
@@ -83,8 +117,8 @@ func filter(m machine, a aims) []unix.SockFilter {
 	return append(program, refuse(unix.EPERM)...)
 }
 
-// rules returns the part of a program that native and 32-bit calls have in common. The number
-// of the call is loaded.
+// rules returns the part of a program that native and 32-bit calls have in common. It needs the
+// number of the call loaded.
 func (c calls) rules(a aims) []unix.SockFilter {
 	ofSetrlimit := slices.Concat(load(argument(0)), when(equal, unix.RLIMIT_LOCKS, refuse(unix.EPERM)))
 	ofPrlimit := slices.Concat(load(argument(1)), when(equal, unix.RLIMIT_LOCKS, refuse(unix.EPERM)))
@@ -148,8 +182,8 @@ func unless(condition uint16, value uint32, body []unix.SockFilter) []unix.SockF
 	return append([]unix.SockFilter{jump}, body...)
 }
 
-// onCall runs body for some system calls, which are allowed unless body refuses them. The
-// number of the call is loaded, and still is after any other call.
+// onCall runs body for some system calls, and allows them unless body refuses them. It needs the
+// number of the call loaded, and leaves it loaded for all other calls.
 func onCall(body []unix.SockFilter, calls ...uint32) (program []unix.SockFilter) {
 	body = append(slices.Clone(body), allow)
 	last := len(calls) - 1
@@ -160,7 +194,7 @@ func onCall(body []unix.SockFilter, calls ...uint32) (program []unix.SockFilter)
 	return append(program, when(equal, calls[last], body)...)
 }
 
-// whenSet runs body if a pointer is not nil.
+// whenSet runs body if an argument, which is a pointer, is not nil.
 func whenSet(i uint32, body []unix.SockFilter) []unix.SockFilter {
 	unlessUpperIsNil := slices.Concat(load(argument(i)+4), unless(equal, 0, body))
 	// If the lower half is not 0, body comes at once.

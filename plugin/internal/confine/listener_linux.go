@@ -12,27 +12,32 @@ import (
 
 // Listener receives the system calls of one command about which its filter asks. Each of
 // them waits for an answer (seccomp_unotify(2)). A nil Listener receives none.
+//
+// From Add on, the mu of Listeners guards its fields.
 type Listener struct {
-	descriptor int // of the kernel; -1: it is closed
+	descriptor int // -1: it is closed
 	kill       Kill
 }
 
-// Listeners answer the calls of a session's commands, one after the other: many calls of one
-// command hold up another's for as long as it takes to answer one. It is safe for concurrent
-// use.
+// Listeners answer the calls of a session's commands, one after the other, and in turns: many
+// calls of one command hold up another's for as long as it takes to answer one. It is safe for
+// concurrent use.
 type Listeners struct {
 	epoll int           // of the listeners
 	ready *os.File      // the same, for Go's poller
-	done  chan struct{} // closed when no call is answered any more
+	done  chan struct{} // closed when serve has ended
 
-	mu  sync.Mutex // guards the rest, and what is in it; held while a call is answered
+	mu  sync.Mutex // held while a call is answered
 	all map[int]*Listener
 }
 
 // call is a system call that waits: the kernel's struct seccomp_notif.
 type call struct {
-	id           uint64
-	thread       uint32 // that makes it, as this process numbers it; 0: it is out of sight
+	id uint64
+
+	// thread makes the call, as this process numbers it; 0: it is in a namespace out of sight.
+	thread uint32
+
 	_            uint32
 	number       int32
 	architecture uint32
@@ -48,8 +53,9 @@ type answer struct {
 	flags uint32
 }
 
-// listen installs a program, and returns the listener for what it asks. It fails on a kernel
-// before 5.19, and below a process that has a listener already. Then nothing is installed.
+// listen installs a program, and returns the listener for the calls about which it asks. It
+// fails on a kernel before 5.19, and below a process that has a listener already. Then nothing
+// is installed.
 func listen(program []unix.SockFilter) (*Listener, error) {
 	const flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 	descriptor, err := seccomp(program, flags)
@@ -99,12 +105,14 @@ func (ls *Listeners) Add(l *Listener, kill Kill) {
 	defer ls.mu.Unlock()
 	l.kill = kill
 	ls.all[l.descriptor] = l
-	if ls.watch(l.descriptor, unix.EPOLL_CTL_ADD) != nil {
+	err := ls.watch(l.descriptor, unix.EPOLL_CTL_ADD)
+	if err != nil {
 		ls.closeLocked(l)
 	}
 }
 
-// Remove closes a listener, which need not have been added: the command's calls fail from then on.
+// Remove closes a listener, which need not have been added. From then on the command's calls
+// fail.
 func (ls *Listeners) Remove(l *Listener) {
 	if l == nil {
 		return
@@ -120,7 +128,7 @@ func (ls *Listeners) closeLocked(l *Listener) {
 	l.descriptor = -1
 }
 
-// watch makes the epoll tell once that a call waits.
+// watch makes the epoll report a listener once, when a call waits.
 func (ls *Listeners) watch(descriptor, operation int) error {
 	event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: int32(descriptor)}
 	return unix.EpollCtl(ls.epoll, operation, descriptor, &event)
@@ -135,7 +143,7 @@ func (ls *Listeners) serve() {
 	}
 }
 
-// answerSome answers a call of each of some listeners that have one. It returns false if none
+// answerSome answers one call of each of some listeners that have one. It returns false if none
 // has.
 func (ls *Listeners) answerSome() bool {
 	var events [16]unix.EpollEvent
@@ -146,7 +154,7 @@ func (ls *Listeners) answerSome() bool {
 	return n != 0
 }
 
-// answerNext answers a call of a listener, if one waits.
+// answerNext answers one call of a listener, if one waits.
 func (ls *Listeners) answerNext(descriptor int) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -154,16 +162,25 @@ func (ls *Listeners) answerNext(descriptor int) {
 	if l == nil || !l.hasCall() { // it was closed, or another has its number now
 		return
 	}
+	l.answerCall()
+	_ = ls.watch(descriptor, unix.EPOLL_CTL_MOD) // its next call comes after those of others
+}
+
+// answerCall answers a call that waits. Its thread may end meanwhile: then the call is gone.
+func (l *Listener) answerCall() {
 	var c call
-	if l.control(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&c)) == nil { // otherwise its thread has ended
-		a := answer{id: c.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
-		if errno, decided := l.decide(&c); decided {
-			a.errno = -int32(errno)
-			a.flags = 0
-		}
-		_ = l.control(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&a)) // fails if its thread has ended
+	err := l.control(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&c))
+	if err != nil {
+		return
 	}
-	_ = ls.watch(descriptor, unix.EPOLL_CTL_MOD) // more of its calls come after those of others
+	a := answer{id: c.id}
+	errno, decided := l.decide(&c)
+	if decided {
+		a.errno = -int32(errno)
+	} else {
+		a.flags = unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE
+	}
+	_ = l.control(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&a))
 }
 
 // decide returns the error of a call, 0 for success. It returns false if the kernel is to
@@ -176,16 +193,21 @@ func (l *Listener) decide(c *call) (errno syscall.Errno, decided bool) {
 	if uint32(c.number) != numbers.kill {
 		return 0, false
 	}
-	waits := func() bool { return l.control(unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&c.id)) == nil }
-	return l.kill(int(c.thread), waits, int(int32(c.arguments[0])), syscall.Signal(int32(c.arguments[1])))
+	waits := func() bool {
+		err := l.control(unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&c.id))
+		return err == nil
+	}
+	pid := int(int32(c.arguments[0]))
+	sig := syscall.Signal(int32(c.arguments[1]))
+	return l.kill(int(c.thread), waits, pid, sig)
 }
 
-// hasCall reports whether a call waits: to receive one would wait for it.
+// hasCall reports whether a call waits. If none does, NOTIF_RECV would wait for one.
 func (l *Listener) hasCall() bool {
 	state := []unix.PollFd{{Fd: int32(l.descriptor), Events: unix.POLLIN}}
 	for {
 		_, _ = unix.Poll(state, 0)
-		if state[0].Revents&unix.POLLERR == 0 { // otherwise a signal has met it
+		if state[0].Revents&unix.POLLERR == 0 { // otherwise a signal has interrupted it
 			return state[0].Revents&unix.POLLIN != 0
 		}
 	}

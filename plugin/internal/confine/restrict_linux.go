@@ -24,36 +24,39 @@ func kernel() (s system) {
 	return s
 }
 
-// Restrict restricts the thread that calls it, for good. bash is the path of the program
-// that it will start, temp the command's TMPDIR and terminal the file of its terminal; "":
-// there is none. The caller must Add the Listener to Listeners, and Remove it; it may be nil.
+// Restrict restricts the thread that calls it, for good. bash is the path of the program that
+// the thread will start, temp the command's TMPDIR and terminal the file of its terminal, "" if
+// there is none. The caller must Add the Listener, which may be nil, to Listeners, and Remove it.
 func (p Plan) Restrict(bash, temp, terminal string) (*Listener, error) {
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+	err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+	if err != nil {
 		return nil, err
 	}
-	system := kernel()
+	supported := kernel()
 	for _, c := range p.layers {
-		if err := restrictFiles(c, system.landlock, bash, temp, terminal); err != nil {
+		err = restrictFiles(c, supported.landlock, bash, temp, terminal)
+		if err != nil {
 			return nil, err
 		}
 	}
 	if p.Confines() {
-		if err := dropCapabilities(); err != nil {
-			return nil, err
-		}
+		err = dropCapabilities()
 	}
-	if !system.filters {
+	if err != nil {
+		return nil, err
+	}
+	if !supported.filters {
 		return nil, nil
 	}
-	return p.restrictCalls(system)
+	return p.restrictCalls(supported)
 }
 
 // restrictCalls installs the filter of the plan.
-func (p Plan) restrictCalls(system system) (*Listener, error) {
+func (p Plan) restrictCalls(supported system) (*Listener, error) {
 	a := aims{
 		confined:  p.Confines(),
 		noNetwork: slices.ContainsFunc(p.layers, func(c shared.Confine) bool { return c.NoNetwork }),
-		listened:  p.asSession && system.scopesSignals(),
+		listened:  p.asSession && supported.scopesSignals(),
 	}
 	if a.listened {
 		listener, err := listen(filter(machines[runtime.GOARCH], a))
@@ -66,7 +69,7 @@ func (p Plan) restrictCalls(system system) (*Listener, error) {
 	return nil, err
 }
 
-// failure returns the error of a raw system call, without its number, which would mean
+// failure returns the error of a raw system call. It leaves out the errno, which would mean
 // something else as the error of a start.
 func failure(_, _ uintptr, errno unix.Errno) error {
 	if errno != 0 {
@@ -77,15 +80,17 @@ func failure(_, _ uintptr, errno unix.Errno) error {
 
 // capabilities are what root keeps. With some others it could undo everything, for
 // example by a kernel module.
-const capabilities = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER | 1<<unix.CAP_FSETID | 1<<unix.CAP_KILL |
-	1<<unix.CAP_SETGID | 1<<unix.CAP_SETUID | 1<<unix.CAP_NET_BIND_SERVICE | 1<<unix.CAP_NET_RAW | 1<<unix.CAP_SYS_CHROOT | 1<<unix.CAP_SETFCAP
+const capabilities = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER | 1<<unix.CAP_FSETID |
+	1<<unix.CAP_KILL | 1<<unix.CAP_SETGID | 1<<unix.CAP_SETUID | 1<<unix.CAP_NET_BIND_SERVICE |
+	1<<unix.CAP_NET_RAW | 1<<unix.CAP_SYS_CHROOT | 1<<unix.CAP_SETFCAP
 
-// dropCapabilities leaves this thread those of the capabilities that it has. Because
-// of no_new_privs, executing a program as root does not bring the others back.
+// dropCapabilities takes from this thread all that are not in capabilities. Because of
+// no_new_privs, executing a program as root does not bring them back.
 func dropCapabilities() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData // the second one is of higher numbers: nothing of it is kept
-	if err := unix.Capget(&header, &sets[0]); err != nil {
+	err := unix.Capget(&header, &sets[0])
+	if err != nil {
 		return err
 	}
 	keep := sets[0].Permitted & capabilities

@@ -10,11 +10,12 @@ import (
 )
 
 const (
-	// killPatience bounds the wait for processes that SIGKILL does not end because
-	// they hang in the kernel.
+	// killPatience bounds how long End waits if processes hang in the kernel, where
+	// SIGKILL does not end them.
 	killPatience = 3 * time.Second
-	// crowdPatience bounds it for others: where hundreds want a processor, even the end
-	// of a process takes seconds.
+
+	// crowdPatience bounds how long End waits for other processes: if hundreds of them
+	// want a processor, even ending one takes seconds.
 	crowdPatience = 10 * time.Second
 )
 
@@ -25,9 +26,9 @@ const deniedRounds = 5
 // SignalName returns a signal's name as bash knows it, "" if it has none.
 func SignalName(sig syscall.Signal) string { return unix.SignalName(sig) }
 
-// Signal sends sig to every member, and wakes those that are stopped so that
-// they can act on it. A member that has asked this process to trace it, and stopped for
-// that, would act on none: it is killed.
+// Signal sends sig to every member, and wakes those that are stopped so that they can
+// act on it. A member that asked this process to trace it, and that stopped for that,
+// could not act on any signal: Signal kills it.
 func (g *Group) Signal(sig syscall.Signal) {
 	members := g.members()
 	sendGroups(members, syscall.Getpgrp(), sig)
@@ -51,46 +52,63 @@ func (g *Group) End(sig syscall.Signal, grace time.Duration) bool {
 			return true
 		}
 	}
-	denied := 0
-	for begin := time.Now(); denied < deniedRounds && time.Since(begin) < crowdPatience; {
+	begin := time.Now()
+	denied := 0 // rounds in a row
+	for denied < deniedRounds && time.Since(begin) < crowdPatience {
 		members := g.members()
-		if slices.ContainsFunc(members, func(p info) bool { return p.hangs }) && time.Since(begin) > killPatience {
-			break
+		hangs := slices.ContainsFunc(members, func(p info) bool { return p.hangs })
+		if hangs && time.Since(begin) > killPatience {
+			return false
 		}
-		if denied++; !kill(members, syscall.Getpgrp()) {
+		isDenied := kill(members, syscall.Getpgrp())
+		if isDenied {
+			denied++
+		} else {
 			denied = 0
 		}
-		for range 10 { // also kills processes that fork and end faster than members can list them
-			if g.goneWithin(time.Millisecond) {
-				return true
-			}
-			kill(g.table.roots(g)[g], syscall.Getpgrp())
+		isGone := g.killRoots()
+		if isGone {
+			return true
 		}
+	}
+	return false
+}
+
+// killRoots kills the children of this process that belong to the group, again and again
+// for about 10 ms. To list these is quick, so it also catches processes that fork and end
+// faster than members can list them. It returns true once the group is gone.
+func (g *Group) killRoots() bool {
+	for range 10 {
+		if g.goneWithin(time.Millisecond) {
+			return true
+		}
+		kill(g.table.roots(g)[g], syscall.Getpgrp())
 	}
 	return false
 }
 
 // kill kills processes and their process groups, except the plugin's own. It returns
 // true if there are processes and all of them belong to another user.
-func kill(ps []info, plugin int) (denied bool) {
-	sendGroups(ps, plugin, syscall.SIGKILL)
-	denied = len(ps) > 0
-	for _, p := range ps { // a process may have moved to another process group
-		if !errors.Is(send(p, syscall.SIGKILL), syscall.EPERM) {
+func kill(processes []info, plugin int) (denied bool) {
+	sendGroups(processes, plugin, syscall.SIGKILL)
+	denied = len(processes) > 0
+	for _, p := range processes { // a process may have moved to another process group
+		err := send(p, syscall.SIGKILL)
+		if !errors.Is(err, syscall.EPERM) {
 			denied = false
 		}
 	}
 	return denied
 }
 
-// sendGroups signals the process groups of ps. The kernel does that in one
+// sendGroups signals the process groups of some processes. The kernel does that in one
 // step, so that a process that forks meanwhile cannot get away. A process
 // group keeps its number for as long as a process is in it. The plugin's own
 // process group, which may also be the host's, is left out: a new child is in
 // it for a moment.
-func sendGroups(ps []info, plugin int, sig syscall.Signal) {
+func sendGroups(processes []info, plugin int, sig syscall.Signal) {
 	done := map[int]bool{0: true, 1: true, plugin: true}
-	for _, p := range ps {
+	for _, p := range processes {
 		if !done[p.pgrp] && still(p) {
 			done[p.pgrp] = true
 			_ = syscall.Kill(-p.pgrp, sig)

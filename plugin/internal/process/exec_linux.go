@@ -12,8 +12,8 @@ import (
 
 var errUntraceable = errors.New("limits of memory and files need ptrace, which this system refuses")
 
-// exec starts the program. Its Rlimits cannot be set on this process for the fork: they
-// would hold for all threads. So the program stops as it begins, traced by this thread.
+// exec starts the program. It cannot set Rlimits on this process before the fork, because
+// they would hold for all threads. So the program stops as it begins, traced by this thread.
 func (spec Spec) exec(attr *syscall.ProcAttr) (pid int, err error) {
 	if len(spec.Rlimits) == 0 {
 		return spec.forkExec(attr)
@@ -21,10 +21,10 @@ func (spec Spec) exec(attr *syscall.ProcAttr) (pid int, err error) {
 	return spec.execTraced(attr, 0)
 }
 
-// execRestricted is exec on a thread of its own, which ends with it. That thread is restricted
-// as the program is, so that the program could signal it, and with it this process, and could
-// write to its memory. Hence the program is stopped before its first instruction until the
-// thread has ended; where ptrace is refused, it is not.
+// execRestricted is exec on a thread of its own, which ends with it. While that thread lives,
+// the program could signal it, and with it this process, and could write to its memory: both
+// are restricted in the same way. So the program stays stopped before its first instruction
+// until the thread has ended. If the system refuses ptrace, the program runs at once.
 func (spec Spec) execRestricted(attr *syscall.ProcAttr) (pid int, err error) {
 	var forker threadFile
 	var panicked any
@@ -35,19 +35,13 @@ func (spec Spec) execRestricted(attr *syscall.ProcAttr) (pid int, err error) {
 		defer func() { panicked = recover() }()
 		forker, err = openThread()
 		if err == nil {
-			err = spec.Restrict()
-		}
-		if err == nil {
-			pid, err = spec.execTraced(attr, unix.SIGSTOP)
-		}
-		if errors.Is(err, errUntraceable) && len(spec.Rlimits) == 0 {
-			pid, err = spec.forkExec(attr)
+			pid, err = spec.restrictAndExec(attr)
 		}
 	}()
 	<-done
 	defer forker.close()
 	if panicked != nil {
-		panic(panicked) // where it concerns one command
+		panic(panicked) // on the caller's goroutine
 	}
 	if err != nil {
 		return pid, err
@@ -56,8 +50,22 @@ func (spec Spec) execRestricted(attr *syscall.ProcAttr) (pid int, err error) {
 	return pid, unix.Kill(pid, unix.SIGCONT)
 }
 
-// execTraced starts the program, lowers its limits before its first instruction, and lets it
-// go on, or with SIGSTOP stay where it is.
+// restrictAndExec restricts this thread and starts the program, which stays stopped if the
+// system allows ptrace.
+func (spec Spec) restrictAndExec(attr *syscall.ProcAttr) (pid int, err error) {
+	err = spec.Restrict()
+	if err != nil {
+		return 0, err
+	}
+	pid, err = spec.execTraced(attr, unix.SIGSTOP)
+	if errors.Is(err, errUntraceable) && len(spec.Rlimits) == 0 {
+		return spec.forkExec(attr)
+	}
+	return pid, err
+}
+
+// execTraced starts the program, lowers its limits before its first instruction, and then
+// detaches from it with a signal: 0 lets the program run, SIGSTOP keeps it stopped.
 func (spec Spec) execTraced(attr *syscall.ProcAttr, with syscall.Signal) (pid int, err error) {
 	runtime.LockOSThread() // only the thread that has forked a process may detach from it
 	defer runtime.UnlockOSThread()
@@ -75,20 +83,16 @@ func (spec Spec) execTraced(attr *syscall.ProcAttr, with syscall.Signal) (pid in
 	if err != nil || !status.Stopped() {
 		return pid, errors.New("it was killed as it started")
 	}
-	if len(spec.Rlimits) > 0 {
-		limited := make(chan error)
-		go func() { limited <- limit(pid, spec.Rlimits) }() // on another thread: this one may be forbidden to
-		err = <-limited
-	}
-	err = errors.Join(err, detach(pid, with))
+	limitErr := limitElsewhere(pid, spec.Rlimits)
+	err = errors.Join(limitErr, detach(pid, with))
 	if err != nil {
-		_ = unix.Tgkill(pid, pid, unix.SIGKILL) // of a thread that is restricted, kill(2) might wait for this process
+		_ = unix.Tgkill(pid, pid, unix.SIGKILL) // if this thread is restricted, kill(2) might wait for this process
 		_, _ = unix.Wait4(pid, nil, unix.WALL, nil)
 	}
 	return pid, err
 }
 
-// detach ends the tracing of a process, which gets a signal, 0: none.
+// detach ends the tracing of a process and gives it a signal, none if sig is 0.
 func detach(pid int, sig syscall.Signal) error {
 	_, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(pid), 0, uintptr(sig), 0, 0)
 	if errno != 0 {
@@ -105,6 +109,17 @@ func (spec Spec) forkExec(attr *syscall.ProcAttr) (pid int, err error) {
 	return syscall.ForkExec(spec.Path, spec.Args, attr)
 }
 
+// limitElsewhere is limit on another thread than this one, which may be forbidden to limit
+// other processes.
+func limitElsewhere(pid int, most map[int]uint64) error {
+	if len(most) == 0 {
+		return nil
+	}
+	limited := make(chan error)
+	go func() { limited <- limit(pid, most) }()
+	return <-limited
+}
+
 // limit lowers limits of a process.
 func limit(pid int, most map[int]uint64) error {
 	var all error
@@ -118,7 +133,7 @@ func limit(pid int, most map[int]uint64) error {
 	return all
 }
 
-// threadFile is a file of one thread of this process, which tells when the thread has ended.
+// threadFile is a file of one thread of this process. Reading it fails once the thread has ended.
 type threadFile int
 
 // openThread returns the file of the calling thread.
@@ -127,8 +142,9 @@ func openThread() (threadFile, error) {
 	return threadFile(fd), err
 }
 
-// awaitEnd returns when the thread has ended, so that nothing reaches it any more. Nothing
-// tells that before Linux 6.9, and it takes some microseconds.
+// awaitEnd returns when the thread has ended, so that nothing can reach it any more. It asks
+// again and again: before Linux 6.9 the kernel reports the end of no thread, and the wait
+// takes some microseconds only.
 func (f threadFile) awaitEnd() {
 	one := make([]byte, 1)
 	for {

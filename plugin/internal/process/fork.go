@@ -7,32 +7,38 @@ import (
 
 // Spec says what to start.
 type Spec struct {
-	Path  string // of the program
-	Args  []string
-	Dir   string
-	Env   []string
-	Files []*os.File // stdin, stdout, stderr, and further descriptors from 3 on
+	Path string // of the program
+	Args []string
+	Dir  string
+	Env  []string
 
-	Terminal bool   // stdin is a terminal, which the program's session takes as its own
-	Peers    *Peers // the groups that the program may signal, and that may signal it; nil: none
+	// Files are stdin, stdout, stderr, and further descriptors from 3 on.
+	Files []*os.File
 
-	// Restrict restricts the thread that calls it, which forks the program and ends: the
-	// program inherits that, and nothing else does. nil: nothing is restricted. Linux only.
+	// Terminal says that stdin is a terminal, which becomes that of the program's session.
+	Terminal bool
+
+	// Peers are the groups that the program may signal, and that may signal it; nil: none.
+	Peers *Peers
+
+	// Restrict restricts the thread that calls it, which forks the program and ends. The
+	// program inherits the restriction, and nothing else does. nil: nothing is restricted.
+	// Linux only.
 	Restrict func() error
 
-	Rlimits map[int]uint64 // Linux only: the most that it and its descendants may set these limits to
-	Cgroup  *os.File       // Linux only: the directory of the cgroup that it starts in; nil: this process's
+	// Rlimits are the highest values to which the program and its descendants may set these
+	// limits. Linux only.
+	Rlimits map[int]uint64
+
+	// Cgroup is the directory of the cgroup in which the program starts; nil: this process's.
+	// Linux only.
+	Cgroup *os.File
 }
 
-// Peers are groups that may signal each other by SignalPeer, although the kernel keeps them
-// apart.
-type Peers struct {
-	_ byte // so that each has an address of its own
-}
-
-// fork starts a program that carries a tag, on a thread. Only one fork may run at a time,
-// because this process carries the tag meanwhile.
-func fork(spec Spec, m tag, on *thread) (pid int, err error) {
+// fork starts a program that carries a tag. on is the thread that forks it, unless the
+// program is restricted. Only one fork may run at a time, because this process carries the
+// tag meanwhile.
+func fork(spec Spec, carried tag, on *thread) (pid int, err error) {
 	attr := &syscall.ProcAttr{
 		Dir: spec.Dir,
 		Env: spec.Env,
@@ -41,7 +47,7 @@ func fork(spec Spec, m tag, on *thread) (pid int, err error) {
 	for _, f := range spec.Files {
 		attr.Files = append(attr.Files, f.Fd())
 	}
-	tagged(m, func() {
+	tagged(carried, func() {
 		if spec.Restrict == nil {
 			on.do(func() { pid, err = spec.exec(attr) })
 		} else {

@@ -12,33 +12,50 @@ import (
 // Group is one command and everything that descends from it. It is safe for
 // concurrent use.
 type Group struct {
-	PID     int // of the leader; also its session and process group
+	// PID is that of the leader, of its session and of its process group.
+	PID     int
 	Started time.Time
 
-	table    *Table
-	tag      tag
-	peers    *Peers        // nil: none
-	handle   int           // a pidfd of the leader, if there are peers; otherwise -1; guarded by the table's mu
-	children int           // how many of its processes are this process's children: the leader and the orphans; guarded by the table's mu
-	exited   chan struct{} // closed when the leader is reaped: status is set
-	gone     chan struct{} // closed when children becomes 0
-	status   Status        // of the leader
+	table *Table
+	tag   tag
+	peers *Peers // nil: none
 
-	looking      atomic.Bool  // Waiting looks
-	reaped, seen shared.Usage // what its reaped processes have used, and what Watch has seen; guarded by the table's mu
+	// exited is closed when the leader is reaped and status is set.
+	exited chan struct{}
+	status Status // of the leader
+
+	// gone is closed when children becomes 0.
+	gone chan struct{}
+
+	// looking is true while a goroutine of Waiting runs.
+	looking atomic.Bool
+
+	// The table's mu guards the fields below.
+
+	// children is how many processes of the group are children of this process: the leader
+	// and the orphans.
+	children int
+
+	// handle is a pidfd of the leader if the group has peers, otherwise -1.
+	handle int
+
+	reaped shared.Usage // of the reaped processes
+	seen   shared.Usage // the most that Watch has seen
 }
 
 // Status is how a process ended.
 type Status struct {
-	Code   int            // 128+n after signal n
-	Signal syscall.Signal // the signal that ended it; 0 if it exited by itself
+	Code int // 128+n after signal n
+
+	// Signal is the signal that ended the process, 0 if it exited by itself.
+	Signal syscall.Signal
 }
 
-func newGroup(t *Table, m tag) *Group {
+func newGroup(t *Table, carried tag) *Group {
 	return &Group{
 		Started:  time.Now(),
 		table:    t,
-		tag:      m,
+		tag:      carried,
 		handle:   -1,
 		children: 1,
 		exited:   make(chan struct{}),
@@ -66,21 +83,24 @@ func (g *Group) Usage() shared.Usage {
 // LeaderLives reports whether the leader has not ended, even if Exited is not
 // closed yet.
 func (g *Group) LeaderLives() bool {
-	return !hasEnded(g.PID) && !isClosed(g.exited) // in this order: it may be reaped between the two
+	// In this order: if the leader is reaped before the first look, and its pid reused, then
+	// exited is closed at the second.
+	return !hasEnded(g.PID) && !isClosed(g.exited)
 }
 
-// How long LeftBehind waits for the rest of a group: a result may be that late for what waits
-// itself, and this late for what has work, which takes a busy machine its time.
 const (
+	// lastWait bounds how long LeftBehind waits for processes that wait themselves.
 	lastWait = 50 * time.Millisecond
+
+	// lastWork bounds how long it waits while one of them runs, which may take a busy
+	// machine a while.
 	lastWork = 500 * time.Millisecond
 )
 
-// LeftBehind reports whether a process of the group has outlived the leader.
-// It may be called once Exited is closed. It waits for up to lastWait while a
-// process is ending, is between its fork and the end of its exec, or reads from a
-// pipe, and on for up to lastWork while such a process runs: the tee of "exec > >(tee log)"
-// ends once it has written the last output.
+// LeftBehind reports whether a process of the group has outlived the leader. It may be
+// called once Exited is closed. First it waits briefly for processes that are ending, are
+// between their fork and the end of their exec, or read from a pipe: the tee of
+// "exec > >(tee log)" ends once it has written the last output.
 func (g *Group) LeftBehind() bool {
 	begin := time.Now()
 	for !isClosed(g.gone) {
@@ -101,12 +121,13 @@ func (g *Group) LeftBehind() bool {
 // Members lists the live processes of the group.
 func (g *Group) Members() []shared.Process {
 	var members []shared.Process
-	late := time.Now().Add(execTime)
+	deadline := time.Now().Add(execTime)
 	for _, p := range g.members() {
 		if p.ending {
 			continue
 		}
-		if line := commandLine(p.pid, late); line != "" { // otherwise it has just ended
+		line := commandLine(p.pid, deadline)
+		if line != "" { // otherwise it has just ended
 			members = append(members, shared.Process{PID: p.pid, Command: line})
 		}
 	}
@@ -118,6 +139,7 @@ func (g *Group) Has(pid int) bool {
 	return slices.ContainsFunc(g.members(), func(p info) bool { return p.pid == pid })
 }
 
+// goneWithin waits for the end of the group, at most for d. It returns false if the group lives.
 func (g *Group) goneWithin(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -17,8 +17,12 @@ const GuardianName = "bash-guardian"
 // Duties are the guardian's work besides ending every process that the plugin's
 // commands started.
 type Duties struct {
-	Host   int      // pid of the host; if the plugin outlives it, the guardian ends the plugin. 0: none
-	Remove []string // folders and files to remove once every process has ended
+	// Host is the pid of the host; 0: none. If the plugin outlives its host, the guardian
+	// ends the plugin.
+	Host int
+
+	// Remove are folders and files to remove once every process has ended.
+	Remove []string
 
 	// Crash is the file to which the plugin writes what it says as it crashes; nil: none.
 	Crash *os.File `json:"-"`
@@ -27,20 +31,22 @@ type Duties struct {
 // orders is the first line that the guardian reads.
 type orders struct {
 	Duties
-	Plugin int // its pid
-	Group  int // its process group, which may be the host's too
+	Plugin int // the plugin's pid
+	Group  int // its process group, perhaps the host's too
 	ID     pluginID
 }
 
 // Guardian is the plugin's side of its guardian. A nil Guardian does nothing.
 type Guardian struct {
-	id     pluginID
-	pid    int
-	socket int // non-blocking; when it closes, the guardian begins its work
+	id  pluginID
+	pid int
+
+	// socket never blocks. When it closes, the guardian begins its work.
+	socket int
 
 	mu      sync.Mutex   // guards the reports of the last reportDelay
 	begins  map[int]bool // the pids of new children
-	waiting []byte       // lines about others
+	waiting []byte       // all other lines
 }
 
 // StartGuardian starts this program again as the guardian of this process. The
@@ -50,7 +56,8 @@ type Guardian struct {
 // The plugin writes to it through a socketpair. Unlike a pipe, a socket cannot be
 // opened through /proc, so that no command can forge a line.
 func StartGuardian(duties Duties) (*Guardian, error) {
-	if err := checkProc(); err != nil {
+	err := checkProc()
+	if err != nil {
 		return nil, err
 	}
 	program, err := os.Executable()
@@ -71,17 +78,19 @@ func StartGuardian(duties Duties) (*Guardian, error) {
 	if crash == nil {
 		crash = null
 	}
-	g := &Guardian{id: newPluginID(), socket: here, begins: make(map[int]bool)}
 	attr := &syscall.ProcAttr{
 		Env:   os.Environ(),
 		Dir:   "/",
 		Files: []uintptr{null.Fd(), 1, null.Fd(), uintptr(there), crash.Fd()},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	}
-	if g.pid, err = syscall.ForkExec(program, []string{GuardianName}, attr); err != nil {
+	pid, err := syscall.ForkExec(program, []string{GuardianName}, attr)
+	if err != nil {
 		return nil, fmt.Errorf("cannot start the guardian: %w", err)
 	}
-	text, _ := json.Marshal(orders{duties, os.Getpid(), syscall.Getpgrp(), g.id}) // never fails
+	g := &Guardian{id: newPluginID(), pid: pid, socket: here, begins: make(map[int]bool)}
+	first := orders{Duties: duties, Plugin: os.Getpid(), Group: syscall.Getpgrp(), ID: g.id}
+	text, _ := json.Marshal(first) // never fails
 	_, err = unix.Write(here, append(text, '\n'))
 	return g, err
 }
@@ -118,9 +127,10 @@ func (g *Guardian) ended(pid int) {
 }
 
 // reportDelay is how long reports are gathered: each write wakes the guardian, which
-// takes a processor from the commands. Until then the tag tells of a new child.
+// takes a processor from the commands. Until then the guardian knows a new child by its tag.
 const reportDelay = 100 * time.Millisecond
 
+// report calls add, which adds something to the reports that flush sends next.
 func (g *Guardian) report(add func()) {
 	if g == nil {
 		return
@@ -158,10 +168,11 @@ type logOrders struct {
 
 const logsLine = "logs "
 
-// KeepLogs tells the guardian the folder of the logs, before the first command starts. The guardian keeps
-// there what a plugin says as it crashes. With sweep it removes expired logs at the end.
+// KeepLogs tells the guardian the folder of the logs, before the first command starts. The
+// guardian keeps there what a plugin says as it crashes. With sweep it removes expired logs
+// at the end.
 func (g *Guardian) KeepLogs(folder string, sweep bool) {
-	text, _ := json.Marshal(logOrders{folder, sweep}) // never fails
+	text, _ := json.Marshal(logOrders{Folder: folder, Sweep: sweep}) // never fails
 	g.report(func() { g.waiting = fmt.Appendf(g.waiting, "%s%s\n", logsLine, text) })
 	g.flush()
 }
@@ -169,11 +180,12 @@ func (g *Guardian) KeepLogs(folder string, sweep bool) {
 // allGone is the last line of a plugin that has ended every process.
 const allGone = "gone"
 
-// gone reports that no process is left, so that the guardian need not look for any: a
-// look at every process of the machine takes long if there are thousands.
+// gone reports that no process is left. So the guardian need not look for any, which takes
+// long if the machine has thousands.
 func (g *Guardian) gone() {
 	g.report(func() { g.waiting = append(g.waiting, allGone+"\n"...) })
 	g.flush()
 }
 
+// is reports whether the guardian has this pid.
 func (g *Guardian) is(pid int) bool { return g != nil && g.pid == pid }

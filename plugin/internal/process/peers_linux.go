@@ -14,12 +14,14 @@ import (
 const maxDepth = 100
 
 // SignalPeer does what kill(2) does, for a thread of g that waits in it while waits returns
-// true. It returns false if the kernel is to decide: what is to be signalled is no process and
-// no process group of a peer, or the thread may do less than this process.
+// true. It returns false if the kernel is to decide: pid is no process and no process group of
+// a peer, or the thread may do less than this process.
 //
-// All processes of a process group belong to one group, as they are of one session of the
-// kernel, whose first process a command has made.
-func (g *Group) SignalPeer(thread int, waits func() bool, pid int, sig syscall.Signal) (errno syscall.Errno, done bool) {
+// All processes of a process group belong to one Group: they are of one session of the kernel,
+// whose first process a command has made.
+func (g *Group) SignalPeer(
+	thread int, waits func() bool, pid int, sig syscall.Signal,
+) (errno syscall.Errno, done bool) {
 	if pid == 0 || pid == -1 { // they stand for many
 		return 0, false
 	}
@@ -32,37 +34,46 @@ func (g *Group) SignalPeer(thread int, waits func() bool, pid int, sig syscall.S
 		return 0, false
 	}
 	defer unix.Close(pidfd)
-	if !mayAsk(thread) || !waits() { // in this order: a thread that waits still was the one that was looked at
+	// In this order: if it still waits after the look, then it is the thread that was looked at.
+	if !mayAsk(thread) || !waits() {
 		return 0, false
 	}
 	errno, _ = errors.AsType[syscall.Errno](unix.PidfdSendSignal(pidfd, sig, nil, flags))
 	return errno, errno != unix.ESRCH
 }
 
-// openPeer returns a pidfd of a peer's process, or of the one whose number the process group
-// -pid has. It returns -1 if there is none.
+// openPeer returns a pidfd of a peer's process. If pid is negative, it is that of the leader of
+// the process group -pid. It returns -1 if there is none.
 func (g *Group) openPeer(pid int) int {
-	if pid < 0 {
-		pid = -pid
-		if pidfd := g.leaderOfPeer(pid); pidfd >= 0 { // it may have ended
-			return pidfd
-		}
+	if pid > 0 {
+		return g.openMember(pid)
 	}
+	pidfd := g.openLeader(-pid)
+	if pidfd >= 0 {
+		return pidfd
+	}
+	return g.openMember(-pid)
+}
+
+// openMember returns a pidfd of a live process of a peer, -1 if there is none.
+func (g *Group) openMember(pid int) int {
 	pidfd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		return -1
 	}
-	// If the process lives when it is signalled, its pid was its own here.
-	if peer := g.peerOf(pid); peer == nil || !peer.isAbove(pid) {
+	// A pid that is reused here does no harm: the pidfd is then that of a process that has
+	// ended, which no signal reaches.
+	peer := g.peerOf(pid)
+	if peer == nil || !peer.isAbove(pid) {
 		unix.Close(pidfd)
 		return -1
 	}
 	return pidfd
 }
 
-// leaderOfPeer returns a pidfd of the leader of a peer, which keeps the number of its process
-// group once it has ended. It returns -1 if there is no such peer.
-func (g *Group) leaderOfPeer(pid int) int {
+// openLeader returns a pidfd of a peer's leader. Through it the leader's process group can be
+// signalled even if the leader has ended. It returns -1 if there is no such peer.
+func (g *Group) openLeader(pid int) int {
 	g.table.mu.Lock()
 	defer g.table.mu.Unlock()
 	for _, peer := range g.table.groups {
@@ -76,10 +87,10 @@ func (g *Group) leaderOfPeer(pid int) int {
 
 // peerOf returns the peer whose tag a process has; nil: none.
 func (g *Group) peerOf(pid int) *Group {
-	tag := tagOf(pid)
+	carried := tagOf(pid)
 	g.table.mu.Lock()
 	defer g.table.mu.Unlock()
-	peer := g.table.groups[tag]
+	peer := g.table.groups[carried]
 	if peer == nil || !g.isPeer(peer) {
 		return nil
 	}
@@ -88,7 +99,7 @@ func (g *Group) peerOf(pid int) *Group {
 
 func (g *Group) isPeer(other *Group) bool { return other != g && other.peers == g.peers }
 
-// isAbove reports whether a process descends from the leader or an orphan of g, or is one.
+// isAbove reports whether a process is the leader or an orphan of g, or descends from one.
 func (g *Group) isAbove(pid int) bool {
 	root := childAbove(pid)
 	t := g.table
@@ -100,8 +111,8 @@ func (g *Group) isAbove(pid int) bool {
 	return t.leaders[root] == g || t.orphans[root] == g
 }
 
-// childAbove returns the child of this process from which a process descends, or which it is;
-// 0: there is none.
+// childAbove returns the pid of the child of this process from which a process descends, or
+// pid itself if that is a child; 0: there is none.
 func childAbove(pid int) int {
 	p, err := stat(pid)
 	for range maxDepth {
@@ -132,10 +143,13 @@ func mayAsk(thread int) bool {
 		return false
 	}
 	filters, _ := strconv.Atoi(ofThis[0])
-	return uids[1] == strconv.Itoa(os.Geteuid()) && ofThread[0] == strconv.Itoa(filters+1) && len(fieldsOf(text, "NSpid")) == 1
+	isSameUser := uids[1] == strconv.Itoa(os.Geteuid())
+	isSandboxedOnce := ofThread[0] == strconv.Itoa(filters+1)
+	isSameNamespace := len(fieldsOf(text, "NSpid")) == 1
+	return isSameUser && isSandboxedOnce && isSameNamespace
 }
 
-// fieldsOf returns what a line of /proc/PID/status says.
+// fieldsOf returns the fields of a line of /proc/PID/status.
 func fieldsOf(status []byte, name string) (values []string) {
 	_, rest, _ := bytes.Cut(status, []byte("\n"+name+":"))
 	line, _, _ := bytes.Cut(rest, []byte("\n"))
@@ -145,14 +159,14 @@ func fieldsOf(status []byte, name string) (values []string) {
 	return values
 }
 
-// hold opens the handle of a new leader.
+// hold opens the handle of a new leader. The table's mu is held.
 func (g *Group) hold() {
 	if g.peers != nil {
 		g.handle, _ = unix.PidfdOpen(g.PID, 0) // -1 if it fails
 	}
 }
 
-// release closes the handle.
+// release closes the handle. The table's mu is held.
 func (g *Group) release() {
 	if g.handle >= 0 {
 		unix.Close(g.handle)

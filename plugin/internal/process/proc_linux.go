@@ -2,7 +2,6 @@ package process
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -34,9 +33,9 @@ func readProc(format string, args ...any) ([]byte, error) {
 	text := make([]byte, 0, 2048)
 	for {
 		text = slices.Grow(text, 1024)
-		n, err := unix.Read(fd, text[len(text):cap(text)])
+		n, readErr := unix.Read(fd, text[len(text):cap(text)])
 		if n <= 0 {
-			return text, err
+			return text, readErr
 		}
 		text = text[:len(text)+n]
 	}
@@ -48,8 +47,8 @@ func stat(pid int) (info, error) {
 	if err != nil {
 		return info{}, err
 	}
-	// The fields from the third on. They begin after the last parenthesis: the
-	// command name before it may contain anything, even a parenthesis.
+	// These are the fields from the third on. They begin after the last parenthesis: the
+	// command's name before it may contain anything, even a parenthesis.
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) < 22 {
 		return info{}, errors.New("unknown format of /proc/PID/stat")
@@ -81,6 +80,7 @@ func stat(pid int) (info, error) {
 // pids lists the numbers of all processes.
 func pids() []int { return numbers(namesIn("/proc")) }
 
+// namesIn lists a directory, without an order.
 func namesIn(path string) []string {
 	dir, err := os.Open(path)
 	if err != nil {
@@ -95,88 +95,12 @@ func namesIn(path string) []string {
 func numbers(texts []string) []int {
 	var ns []int
 	for _, text := range texts {
-		if n, err := strconv.Atoi(text); err == nil {
+		n, err := strconv.Atoi(text)
+		if err == nil {
 			ns = append(ns, n)
 		}
 	}
 	return ns
-}
-
-// family returns a function that lists the children of a process, of all its threads.
-// The number of other processes on the machine does not slow it down.
-func family() func(parent info) []info {
-	return func(parent info) []info {
-		var children []info
-		threads := []string{strconv.Itoa(parent.pid)}
-		if !parent.single {
-			threads = namesIn(fmt.Sprintf("/proc/%d/task", parent.pid))
-		}
-		for _, thread := range threads {
-			for _, child := range childrenOfThread(parent.pid, thread) {
-				if p, err := stat(child); err == nil && p.ppid == parent.pid { // otherwise its pid was reused, or it is an orphan now
-					children = append(children, p)
-				}
-			}
-		}
-		return children
-	}
-}
-
-// adopted lists the children of this process's main thread, to which the kernel gives all
-// orphans, and of the thread that forks commands.
-func adopted(forker int) []int {
-	pid := os.Getpid()
-	orphans := childrenOfThread(pid, strconv.Itoa(pid))
-	return append(orphans, childrenOfThread(pid, strconv.Itoa(forker))...)
-}
-
-func threadID() int { return unix.Gettid() }
-
-func childrenOfThread(pid int, thread string) []int {
-	text, _ := readProc("%d/task/%s/children", pid, thread)
-	return numbers(strings.Fields(string(text)))
-}
-
-// isPassing reports whether a process is ending, is between its fork and the end
-// of its exec, or reads from a pipe.
-func isPassing(p info) bool {
-	stdin, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/0", p.pid))
-	return p.ending || p.forked || strings.HasPrefix(stdin, "pipe:") || arguments(p.pid) == ""
-}
-
-// execTime bounds how long a list of processes waits for the arguments of those that are in
-// their exec.
-const execTime = 10 * time.Millisecond
-
-// commandLine returns a process's arguments, its name if it has none, and "" if it has
-// ended. It waits until late for the arguments of an exec under way.
-func commandLine(pid int, late time.Time) string {
-	name, _ := readProc("%d/comm", pid)
-	text := arguments(pid)
-	for text == "" && len(name) > 0 && time.Now().Before(late) {
-		time.Sleep(time.Millisecond)
-		text = arguments(pid)
-	}
-	return cmp.Or(text, printable(name))
-}
-
-// maxArguments bounds what is read of a process's arguments, of which there may be megabytes.
-const maxArguments = 4 << 10
-
-// arguments returns a process's arguments, "" during an exec.
-func arguments(pid int) string {
-	file, err := os.Open(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err != nil {
-		return ""
-	}
-	defer file.Close()
-	text := make([]byte, maxArguments)
-	n, _ := file.Read(text)
-	return printable(bytes.ReplaceAll(text[:n], []byte{0}, []byte{' '}))
-}
-
-func printable(text []byte) string {
-	return strings.ToValidUTF8(strings.TrimSpace(string(text)), "\uFFFD")
 }
 
 // checkProc returns an error if /proc does not show this process's namespace.
@@ -186,22 +110,14 @@ func checkProc() error {
 	case err != nil:
 		return fmt.Errorf("processes cannot be found without /proc: %w", err)
 	case self != strconv.Itoa(os.Getpid()):
-		return errors.New("/proc shows another PID namespace than that of this process: mount its own (unshare --mount-proc)")
+		return errors.New("/proc shows another PID namespace than that of this process:" +
+			" mount its own (unshare --mount-proc)")
 	}
 	return nil
 }
 
-// isTracedByThis reports whether a thread of this process traces a process.
-func isTracedByThis(pid int) bool {
-	text, _ := readProc("%d/status", pid)
-	_, rest, _ := bytes.Cut(text, []byte("\nTracerPid:"))
-	var tracer int
-	_, _ = fmt.Sscan(string(rest), &tracer)
-	_, err := os.Lstat(fmt.Sprintf("/proc/self/task/%d", tracer))
-	return err == nil
-}
-
-// pss returns the memory of a process, and its part of what several processes share.
+// pss returns the memory of a process. Of memory that several processes share, it counts a
+// part: all of them together count it once.
 func pss(p info) int64 {
 	text, _ := readProc("%d/smaps_rollup", p.pid)
 	_, rest, _ := bytes.Cut(text, []byte("\nPss:"))

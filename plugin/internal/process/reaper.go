@@ -23,8 +23,8 @@ func (t *Table) reapLeader(g *Group) {
 	t.releaseLeaderLocked(g)
 }
 
-// reapOrphans reaps orphans as they end, until Close. There may be more of them than
-// this process may have pidfds.
+// reapOrphans reaps orphans as they end, until Close. It waits for SIGCHLD: there may be
+// more orphans than this process may have pidfds.
 func (t *Table) reapOrphans() {
 	defer signal.Stop(t.ends)
 	sweep := time.NewTicker(time.Second) // the guardian learns of new orphans
@@ -62,26 +62,38 @@ func (t *Table) reapEndedOrphans() {
 func (t *Table) waitLocked(g *Group, pid int) Status {
 	var status syscall.WaitStatus
 	var used syscall.Rusage
-	if _, err := syscall.Wait4(pid, &status, 0, &used); err != nil {
+	_, err := syscall.Wait4(pid, &status, 0, &used)
+	if err != nil {
 		return Status{Code: -1} // it was reaped elsewhere
 	}
 	g.reaped.CPU += time.Duration(used.Utime.Nano() + used.Stime.Nano())
 	peak := used.Maxrss * maxrssUnit
-	if pid == g.PID && peak > t.peak/8*9 { // a leader had this process's memory until its exec, which counts as its own
-		t.peak = ownPeak()
+	if pid == g.PID {
+		peak = t.leadersOwnLocked(peak)
 	}
-	if pid != g.PID || peak > t.peak/8*9 {
-		g.reaped.MaxMemory = max(g.reaped.MaxMemory, peak)
-	}
+	g.reaped.MaxMemory = max(g.reaped.MaxMemory, peak)
 	if status.Signaled() {
 		return Status{Code: 128 + int(status.Signal()), Signal: status.Signal()}
 	}
 	return Status{Code: status.ExitStatus()}
 }
 
+// leadersOwnLocked returns a leader's peak of memory if that is its own, otherwise 0. Until its
+// exec a leader has the memory of this process, and the kernel counts that, too.
+func (t *Table) leadersOwnLocked(peak int64) int64 {
+	if peak > t.peak/8*9 {
+		t.peak = ownPeak() // it may have grown
+	}
+	if peak > t.peak/8*9 {
+		return peak
+	}
+	return 0
+}
+
 // releaseLocked records that a group has one child less.
 func (t *Table) releaseLocked(g *Group) {
-	if g.children--; g.children == 0 && !isClosed(g.gone) { // strays may come again
+	g.children--
+	if g.children == 0 && !isClosed(g.gone) { // it is closed if strays came after Close
 		delete(t.groups, g.tag)
 		g.release()
 		close(g.gone)
@@ -97,12 +109,14 @@ func (t *Table) sweepLocked() {
 			continue
 		}
 		g := t.groups[tagOf(pid)]
-		switch {
-		case g != nil && g.PID != 0:
-			t.adoptLocked(pid, g)
-		case g == nil && !t.begins:
-			t.adoptLocked(pid, t.strays)
-		} // otherwise it may be the leader of a group that begins: the next sweep will tell
+		mayLead := g == nil && t.isForking || g != nil && g.PID == 0
+		if mayLead {
+			continue // if it is an orphan, the next sweep adopts it
+		}
+		if g == nil {
+			g = t.strays
+		}
+		t.adoptLocked(pid, g)
 	}
 }
 
@@ -111,7 +125,7 @@ func (t *Table) adoptLocked(pid int, g *Group) {
 	g.children++
 	t.guardian.begun(pid)
 	if g == t.strays {
-		t.guardian.flush() // no tag tells of it
+		t.guardian.flush() // the guardian cannot know a stray by its tag
 	}
 	select {
 	case t.ends <- syscall.SIGCHLD: // it may have ended already
@@ -130,7 +144,8 @@ func (t *Table) roots(of ...*Group) map[*Group][]info {
 			if !slices.Contains(of, g) {
 				continue
 			}
-			if p, err := stat(pid); err == nil {
+			p, err := stat(pid)
+			if err == nil {
 				roots[g] = append(roots[g], p)
 			}
 		}

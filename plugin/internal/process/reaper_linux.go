@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -13,13 +12,10 @@ import (
 // becomeSubreaper makes this process the parent of all orphans among its descendants.
 func becomeSubreaper() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// members lists the live processes of a group: its roots and their descendants.
-func (g *Group) members() []info { return below(g.table.roots(g)[g]) }
-
 const maxrssUnit = 1 << 10 // of Rusage.Maxrss
 
-// ownPeak returns the most memory that this program has had. Rusage would also count what
-// the host had as it forked this process.
+// ownPeak returns the most memory that this program has had. Rusage would also count the
+// memory that the host had as it forked this process.
 func ownPeak() (kib int64) {
 	text, _ := readProc("self/status")
 	_, rest, _ := strings.Cut(string(text), "VmHWM:")
@@ -27,8 +23,8 @@ func ownPeak() (kib int64) {
 	return kib << 10
 }
 
-// releaseLeaderLocked is called when a leader is reaped: the other members are
-// orphans, which are counted, or descend from them.
+// releaseLeaderLocked is called when a leader is reaped. The other members are orphans, which
+// the group counts, or descend from orphans.
 func (t *Table) releaseLeaderLocked(g *Group) {
 	t.releaseLocked(g)
 }
@@ -57,23 +53,12 @@ func awaitEnd(pid int) {
 	}
 	file := os.NewFile(uintptr(pidfd), "pidfd")
 	defer file.Close()
-	if conn, err := file.SyscallConn(); err == nil {
-		_ = conn.Read(func(fd uintptr) bool { // waits without a thread
-			n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
-			return n > 0
-		})
-	}
-}
-
-// send signals a process unless its pid was reused.
-func send(p info, sig syscall.Signal) error {
-	pidfd, err := unix.PidfdOpen(p.pid, 0)
+	conn, err := file.SyscallConn()
 	if err != nil {
-		return err
+		return
 	}
-	defer unix.Close(pidfd)
-	if !still(p) {
-		return nil
-	}
-	return unix.PidfdSendSignal(pidfd, sig, nil, 0)
+	_ = conn.Read(func(fd uintptr) bool { // waits without a thread
+		n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+		return n > 0
+	})
 }

@@ -15,23 +15,29 @@ import (
 // all children of that thread are orphans.
 type Table struct {
 	guardian *Guardian
-	strays   *Group         // the orphans without the tag of a group
+	id       pluginID
+	strays   *Group         // the orphans without a group's tag
 	ends     chan os.Signal // SIGCHLD: orphans may have ended
 	quit     chan struct{}  // closed by Close
+	watches  watches
 
-	forker  *thread    // forks what is not restricted
-	forking sync.Mutex // held from a fork until the end of its exec; taken before mu
-	id      pluginID
-	started uint32 // how many commands, so far
+	// forking is held from a fork until the end of its exec. It is taken before mu.
+	forking sync.Mutex
+	forker  *thread // forks what is not restricted
+	started uint32  // how many commands, so far
 
-	mu      sync.Mutex     // guards the fields below and the groups' children; held while a child is reaped
+	// mu guards the fields below and some of each Group. It is held while a child is reaped.
+	mu sync.Mutex
+
 	groups  map[tag]*Group // until none of their processes lives
 	leaders map[int]*Group // by pid, until they are reaped
 	orphans map[int]*Group // by pid, until they are reaped
-	begins  bool           // a fork is under way: its child is no orphan
-	peak    int64          // the most memory that this process has had, as far as it was needed
 
-	watches watches
+	// isForking is true during a fork, whose child may be a new leader and no orphan.
+	isForking bool
+
+	// peak is the most memory that this process is known to have had.
+	peak int64
 }
 
 // NewTable makes this process the parent of all orphans among its descendants, if
@@ -51,7 +57,7 @@ func NewTable(guardian *Guardian) *Table {
 	if guardian != nil {
 		t.id = guardian.id
 	}
-	t.strays = newGroup(t, 0)              // until Close it counts a child that does not exist, so as not to be gone
+	t.strays = newGroup(t, 0)              // has one child from the start, so that it stays open until Close
 	signal.Notify(t.ends, syscall.SIGCHLD) // before the first child
 	go t.reapOrphans()
 	return t
@@ -64,27 +70,35 @@ func (t *Table) Start(spec Spec) (*Group, error) {
 	t.started++
 	g := newGroup(t, t.id.tag(t.started))
 	g.peers = spec.Peers
-	t.mu.Lock()
-	t.groups[g.tag] = g // its orphans may come before fork returns
-	t.begins = true
-	t.mu.Unlock()
+	t.beginFork(g)
 	pid := 0
-	defer func() { // after a panic, too
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.begins = false
-		if pid == 0 {
-			t.releaseLocked(g)
-		} else {
-			t.leadLocked(g, pid)
-		}
-	}()
+	defer func() { t.endFork(g, pid) }() // after a panic, too
 	started, err := fork(spec, g.tag, t.forker)
 	if err != nil {
 		return nil, err
 	}
 	pid = started
 	return g, nil
+}
+
+// beginFork adds a group, because its orphans may come before its leader is known.
+func (t *Table) beginFork(g *Group) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.groups[g.tag] = g
+	t.isForking = true
+}
+
+// endFork gives a group its leader. If pid is 0 the fork has failed, and the group is gone.
+func (t *Table) endFork(g *Group, pid int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.isForking = false
+	if pid == 0 {
+		t.releaseLocked(g)
+	} else {
+		t.leadLocked(g, pid)
+	}
 }
 
 // leadLocked makes a new child the leader of g.
@@ -101,6 +115,20 @@ func (t *Table) leadLocked(g *Group, pid int) {
 func (t *Table) Close() bool {
 	defer close(t.quit)
 	defer t.forker.close()
+	t.endGroups()
+	t.closeStrays()
+	noStrays := t.strays.End(syscall.SIGKILL, 0)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !noStrays || len(t.groups) > 0 {
+		return false
+	}
+	t.guardian.gone()
+	return true
+}
+
+// endGroups kills all groups side by side.
+func (t *Table) endGroups() {
 	t.mu.Lock()
 	groups := slices.Collect(maps.Values(t.groups))
 	t.mu.Unlock()
@@ -109,15 +137,12 @@ func (t *Table) Close() bool {
 		wg.Go(func() { g.End(syscall.SIGKILL, 0) })
 	}
 	wg.Wait()
-	t.mu.Lock()
-	t.sweepLocked()
-	t.releaseLocked(t.strays) // from now on the group is gone when the last stray is
-	t.mu.Unlock()
-	gone := t.strays.End(syscall.SIGKILL, 0)
+}
+
+// closeStrays lets the strays be gone once the last of them has ended.
+func (t *Table) closeStrays() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if gone = gone && len(t.groups) == 0; gone {
-		t.guardian.gone()
-	}
-	return gone
+	t.sweepLocked()
+	t.releaseLocked(t.strays)
 }

@@ -16,12 +16,13 @@ const (
 	tagLine  = "Max file locks"
 )
 
-// tagged calls fork while this process carries m, so that the child inherits it. If
-// the hard limit is lower than m, there is no tag.
-func tagged(m tag, fork func()) {
+// tagged calls fork while this process carries a tag, so that the child inherits it. If
+// the hard limit is lower than the tag, the child has none.
+func tagged(carried tag, fork func()) {
 	var old unix.Rlimit
-	if unix.Prlimit(0, tagLimit, nil, &old) == nil && uint64(m) <= old.Max {
-		_ = unix.Prlimit(0, tagLimit, &unix.Rlimit{Cur: uint64(m), Max: old.Max}, nil)
+	err := unix.Prlimit(0, tagLimit, nil, &old)
+	if err == nil && uint64(carried) <= old.Max {
+		_ = unix.Prlimit(0, tagLimit, &unix.Rlimit{Cur: uint64(carried), Max: old.Max}, nil)
 		defer func() { _ = unix.Prlimit(0, tagLimit, &old, nil) }()
 	}
 	fork()
@@ -35,6 +36,6 @@ func tagOf(pid int) tag {
 	if len(fields) == 0 {
 		return 0
 	}
-	m, _ := strconv.ParseUint(string(fields[0]), 10, 64) // 0 for "unlimited"
-	return tag(m)
+	number, _ := strconv.ParseUint(string(fields[0]), 10, 64) // 0 for "unlimited"
+	return tag(number)
 }

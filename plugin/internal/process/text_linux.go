@@ -10,8 +10,9 @@ import (
 // TextFile returns a file without a name that holds text, to be read from its
 // beginning. No other command can open it.
 func TextFile(text string) (*os.File, error) {
-	fd, err := unix.MemfdCreate("text", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL) // a system may insist on that
-	if errors.Is(err, unix.EINVAL) {                                           // before Linux 6.3
+	const flags = unix.MFD_CLOEXEC | unix.MFD_NOEXEC_SEAL // a system may insist on the seal
+	fd, err := unix.MemfdCreate("text", flags)
+	if errors.Is(err, unix.EINVAL) { // before Linux 6.3
 		fd, err = unix.MemfdCreate("text", unix.MFD_CLOEXEC)
 	}
 	if err != nil {

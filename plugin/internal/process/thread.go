@@ -5,8 +5,10 @@ import "runtime"
 // thread is a thread of this process that forks commands: the kernel counts them, and what
 // they start with CLONE_PARENT, as its children.
 type thread struct {
-	id    int         // of the system
-	calls chan func() // run one after the other; closed by close
+	id int // as the system numbers it
+
+	// calls are run one after the other, until close closes the channel.
+	calls chan func()
 }
 
 func newThread() *thread {
@@ -31,7 +33,7 @@ func (t *thread) do(f func()) {
 		f()
 	}
 	if p := <-panicked; p != nil {
-		panic(p) // where it concerns one command
+		panic(p) // on the caller's goroutine
 	}
 }
 
