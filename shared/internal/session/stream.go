@@ -80,8 +80,8 @@ func (s *Stream) read(ctx context.Context, from int64, most int) (LiveReply, err
 	for {
 		read := from - s.start
 		switch {
-		case s.dropped:
-			return LiveReply{End: true}, nil
+		case s.dropped: // with the session, of which the host may not know yet
+			return LiveReply{}, errNoReader
 		case read < 0 || read > int64(len(s.kept)):
 			return LiveReply{}, errors.New("the stream has no such position")
 		case ctx.Err() != nil:
