@@ -47,7 +47,8 @@ func (spec Spec) execRestricted(attr *syscall.ProcAttr) (pid int, err error) {
 		return pid, err
 	}
 	forker.awaitEnd()
-	return pid, unix.Kill(pid, unix.SIGCONT)
+	_ = unix.Kill(pid, unix.SIGCONT) // a child that was killed meanwhile is reaped as any other
+	return pid, nil
 }
 
 // restrictAndExec restricts this thread and starts the program, which stays stopped if the
