@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/rpc"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -470,6 +471,7 @@ func (w *world) nothingIsPending(hosts []*Host, running int) {
 func TestSimulation(t *testing.T) {
 	log.SetOutput(io.Discard)                       // go-plugin says of each connection how it ended
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that a seed repeats
+	defer debug.SetGCPercent(debug.SetGCPercent(800))
 	bubble(t, func(t *testing.T) {
 		for seed := *first; seed < *first+*seeds; seed++ {
 			simulate(t, seed)
