@@ -21,3 +21,6 @@ func commandLine(pid int, _ time.Time) string {
 
 // isPassing always returns false: macOS does not tell.
 func isPassing(info) bool { return false }
+
+// isRelay always returns false: macOS does not tell.
+func isRelay(info) bool { return false }

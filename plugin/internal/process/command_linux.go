@@ -12,8 +12,13 @@ import (
 // isPassing reports whether a process is ending, is between its fork and the end
 // of its exec, or reads from a pipe.
 func isPassing(p info) bool {
+	return p.ending || p.forked || isRelay(p) || arguments(p.pid) == ""
+}
+
+// isRelay reports whether a process reads from a pipe.
+func isRelay(p info) bool {
 	stdin, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/0", p.pid))
-	return p.ending || p.forked || strings.HasPrefix(stdin, "pipe:") || arguments(p.pid) == ""
+	return strings.HasPrefix(stdin, "pipe:")
 }
 
 // execTime bounds how long Members waits for the arguments of processes amid their exec.

@@ -34,6 +34,9 @@ func (spec Spec) execRestricted(attr *syscall.ProcAttr) (pid int, err error) {
 		defer close(done)
 		defer func() { panicked = recover() }()
 		forker, err = openThread()
+		if unix.Gettid() == unix.Getpid() {
+			err = errors.New("the main thread is not locked, and would never end")
+		}
 		if err == nil {
 			pid, err = spec.restrictAndExec(attr)
 		}
@@ -79,18 +82,30 @@ func (spec Spec) execTraced(attr *syscall.ProcAttr, with syscall.Signal) (pid in
 	if err != nil {
 		return pid, err
 	}
-	var status unix.WaitStatus
-	_, err = unix.Wait4(pid, &status, unix.WALL, nil)
-	if err != nil || !status.Stopped() {
-		return pid, errors.New("it was killed as it started")
+	if !awaitStop(pid) {
+		return pid, nil // it was killed: that is its outcome
 	}
-	limitErr := limitElsewhere(pid, spec.Rlimits)
-	err = errors.Join(limitErr, detach(pid, with))
+	err = errors.Join(limitElsewhere(pid, spec.Rlimits), detach(pid, with))
+	if errors.Is(err, unix.ESRCH) {
+		return pid, nil
+	}
 	if err != nil {
 		_ = unix.Tgkill(pid, pid, unix.SIGKILL) // if this thread is restricted, kill(2) might wait for this process
 		_, _ = unix.Wait4(pid, nil, unix.WALL, nil)
 	}
 	return pid, err
+}
+
+// awaitStop waits until a child that is traced stops. It returns false if the child has ended,
+// and leaves it to be reaped.
+func awaitStop(pid int) bool {
+	for {
+		var child unix.Siginfo
+		err := unix.Waitid(unix.P_PID, pid, &child, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT|unix.WALL, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return err == nil && child.Code > cldDumped
+		}
+	}
 }
 
 // detach ends the tracing of a process and gives it a signal, none if sig is 0.

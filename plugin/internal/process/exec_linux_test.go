@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -48,4 +49,40 @@ func TestTheForkingThreadHasEndedWhenTheProgramBegins(t *testing.T) {
 		<-g.Gone()
 		require.NoError(t, says.Close())
 	}
+}
+
+// A restricted program that somebody kills as it starts has that outcome, as any other.
+func TestARestrictedProgramIsKilledAsItStarts(t *testing.T) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	require.NoError(t, err)
+	defer null.Close()
+	others := childPIDs(os.Getpid())
+	killed := 0
+	for range 100 {
+		s := spec("exit 5", null, null)
+		s.Restrict = func() error { return nil }
+		var quit atomic.Bool
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for !quit.Load() {
+				for _, pid := range childPIDs(os.Getpid()) {
+					if !slices.Contains(others, pid) {
+						_ = unix.Kill(pid, unix.SIGKILL)
+					}
+				}
+			}
+		}()
+		g, err := table().Start(s)
+		quit.Store(true)
+		<-done
+		require.NoError(t, err)
+		<-g.Gone()
+		if g.Status().Signal == unix.SIGKILL {
+			killed++
+		} else {
+			require.Equal(t, 5, g.Status().Code)
+		}
+	}
+	t.Logf("%d of 100 were killed", killed)
 }

@@ -92,8 +92,8 @@ const (
 	// lastWait bounds how long LeftBehind waits for processes that wait themselves.
 	lastWait = 50 * time.Millisecond
 
-	// lastWork bounds how long it waits while one of them runs, which may take a busy
-	// machine a while.
+	// lastWork bounds how long it waits while a process runs that reads from a pipe: its work
+	// may take a busy machine a while.
 	lastWork = 500 * time.Millisecond
 )
 
@@ -107,7 +107,7 @@ func (g *Group) LeftBehind() bool {
 		members := g.members()
 		staying := len(members) > 0 && !slices.ContainsFunc(members, isPassing)
 		patience := lastWait
-		if slices.ContainsFunc(members, func(p info) bool { return p.runs && isPassing(p) }) {
+		if slices.ContainsFunc(members, func(p info) bool { return p.runs && isRelay(p) }) {
 			patience = lastWork
 		}
 		if staying || time.Since(begin) > patience {

@@ -135,6 +135,20 @@ func TestBackgroundIsLeftBehindAtOnce(t *testing.T) {
 	})
 }
 
+// Nor does one that works, as a subshell: only what reads from a pipe has time for its work.
+func TestABusySubshellIsLeftBehindSoon(t *testing.T) {
+	t.Parallel()
+	eventually(t, "it is left behind soon", func() bool {
+		c := start(t, `(while :; do :; done) & exit`)
+		closed(t, "bash has ended", c.Exited())
+		begin := time.Now()
+		require.True(t, c.LeftBehind())
+		took := time.Since(begin)
+		require.True(t, c.End(syscall.SIGKILL, 0))
+		return took < 250*time.Millisecond
+	})
+}
+
 // Several commands at once leave daemons behind: each gets its own back.
 func TestOrphansFindTheirGroup(t *testing.T) {
 	if runtime.GOOS != "linux" {

@@ -93,10 +93,14 @@ func (s *localSession) Close() error {
 
 // within returns the configuration of an executor for a session: cfg, with what its host asks for.
 func within(cfg executor.Config, session shared.SessionConfig) (executor.Config, error) {
+	err := session.Validate()
+	if err != nil {
+		return cfg, err
+	}
 	cfg.Dir = cmp.Or(session.Dir, cfg.Dir)
 	cfg.Env = slices.Concat(cfg.Env, session.Env)
 	cfg.DropEnv = slices.Concat(cfg.DropEnv, session.DropEnv)
-	err := confine.Within(session.Confine, cfg.Confine)
+	err = confine.Within(session.Confine, cfg.Confine)
 	if err != nil {
 		return cfg, err
 	}

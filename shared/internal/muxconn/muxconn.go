@@ -58,7 +58,7 @@ type Conn struct {
 func New(conn net.Conn, silence time.Duration) *Conn {
 	c := &Conn{Conn: conn, silence: silence, ended: make(chan struct{}), arrived: time.Now()}
 	if silence > 0 {
-		retransmitSoon(conn)
+		retransmitSoon(conn, silence)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.beat = time.AfterFunc(c.beatTime(), c.sendBeat)

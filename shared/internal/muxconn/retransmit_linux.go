@@ -12,8 +12,9 @@ import (
 // seconds after its return.
 const retransmission = time.Second
 
-// retransmitSoon sets that time, on Linux 6.15 and later.
-func retransmitSoon(conn net.Conn) {
+// retransmitSoon sets that time, on Linux 6.15 and later. The kernel must not give the connection
+// up before it has been silent for too long.
+func retransmitSoon(conn net.Conn, silence time.Duration) {
 	under, ok := conn.(interface{ NetConn() net.Conn })
 	if ok {
 		conn = under.NetConn()
@@ -27,6 +28,7 @@ func retransmitSoon(conn net.Conn) {
 		return
 	}
 	_ = raw.Control(func(fd uintptr) {
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(2*silence.Milliseconds()))
 		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_RTO_MAX_MS, int(retransmission.Milliseconds()))
 	})
 }

@@ -2,7 +2,10 @@
 
 package muxconn
 
-import "net"
+import (
+	"net"
+	"time"
+)
 
 // retransmitSoon does nothing: only Linux can bound the time between retransmissions.
-func retransmitSoon(net.Conn) {}
+func retransmitSoon(net.Conn, time.Duration) {}
