@@ -325,9 +325,16 @@ func (l *lines) ask(line string) string {
 func TestMCPGoesOnAfterALineThatIsNoMessage(t *testing.T) {
 	t.Parallel()
 	l := talk(t)
-	for line, code := range map[string]string{"garbage": "-32700", `{"jsonrpc":`: "-32700", `{"foo":1}`: "-32600", "5": "-32600", "[]": "-32600", "[1]": "-32600"} {
-		assert.Contains(t, l.ask(line), `{"jsonrpc":"2.0","id":null,"error":{"code":`+code, line)
+	for line, code := range map[string]string{"garbage": "-32700", `{"jsonrpc":`: "-32700", `{"foo":1}`: "-32600", "5": "-32600", "[]": "-32600", "[1]": "-32600",
+		`[{"jsonrpc":"2.0","id":6,"method":"ping"}]`: "-32600", strings.Repeat(" ", 17<<20) + "5": "-32600",
+		`{"jsonrpc":"2.0","id":6,"method":"ping","params":{"_meta":{"x":"` + strings.Repeat("x", 17<<20) + `"}}}`: "-32600"} {
+		assert.Contains(t, l.ask(line), `{"jsonrpc":"2.0","id":null,"error":{"code":`+code, line[:min(len(line), 80)])
 	}
+	for _, blanks := range []string{" ", "\t", "\r", "  \r"} {
+		assert.Contains(t, l.ask(`{"jsonrpc":"2.0","id":6,"method":"ping"}`+blanks), `"id":6,"result":`)
+	}
+	long := `{"jsonrpc":"2.0","id":6,"method":"ping","params":{"_meta":{"x":"` + strings.Repeat("x", 15<<20) + `"}}}`
+	assert.Contains(t, l.ask(long), `"id":6,"result":`)
 	assert.Contains(t, l.ask(`{"jsonrpc":"2.0","id":6,"method":"ping"}`), `"id":6,"result":`)
 }
 

@@ -61,7 +61,7 @@ type bashIDArgs struct {
 }
 
 type bashIDJobArgs struct {
-	ID string `json:"bash_id" jsonschema:"The bash_id that bash returned"`
+	ID jobID `json:"bash_id" jsonschema:"The bash_id that bash returned"`
 }
 
 func (d *bashID) run(ctx context.Context, args bashIDArgs, live io.Writer) Answer {
@@ -100,24 +100,24 @@ func (d *bashID) run(ctx context.Context, args bashIDArgs, live io.Writer) Answe
 }
 
 func (d *bashID) output(ctx context.Context, args bashIDJobArgs, _ io.Writer) Answer {
-	_, r, err := d.check(ctx, args.ID, shared.CheckRequest{})
+	_, r, err := d.check(ctx, string(args.ID), shared.CheckRequest{})
 	if err != nil {
-		return d.failed(args.ID, err)
+		return d.failed(string(args.ID), err)
 	}
-	text := state(args.ID, r, cmp.Or(streams(r), "(no new output)"))
-	return Answer{Text: text, Result: r, ID: args.ID}
+	text := state(string(args.ID), r, cmp.Or(streams(r), "(no new output)"))
+	return Answer{Text: text, Result: r, ID: string(args.ID)}
 }
 
 func (d *bashID) kill(ctx context.Context, args bashIDJobArgs, _ io.Writer) Answer {
-	r, said, err := d.tasks.kill(ctx, "Process "+args.ID, args.ID)
+	r, said, err := d.tasks.kill(ctx, "Process "+string(args.ID), string(args.ID))
 	switch {
-	case errors.Is(err, shared.ErrNotFound) && d.find(args.ID) != nil:
-		return Answer{Text: fmt.Sprintf("Process %s is not running any more.", args.ID), ID: args.ID}
+	case errors.Is(err, shared.ErrNotFound) && d.find(string(args.ID)) != nil:
+		return Answer{Text: fmt.Sprintf("Process %s is not running any more.", string(args.ID)), ID: string(args.ID)}
 	case err != nil:
-		return d.failed(args.ID, err)
+		return d.failed(string(args.ID), err)
 	}
-	text := said + ".\n" + state(args.ID, r, streams(r))
-	return Answer{Text: text, IsError: !over(r), Result: r, ID: args.ID}
+	text := said + ".\n" + state(string(args.ID), r, streams(r))
+	return Answer{Text: text, IsError: !over(r), Result: r, ID: string(args.ID)}
 }
 
 // state is the text about a background process: its state, and then body.

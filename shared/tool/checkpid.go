@@ -52,10 +52,10 @@ type checkPIDArgs struct {
 	KillPID  processID    `json:"kill_pid,omitempty" jsonschema:"Kill a backgrounded process, return final output"`
 }
 
-func (a checkPIDArgs) check(given map[string]bool) error {
+func (a checkPIDArgs) check(given arguments) error {
 	actions := 0
 	for _, name := range []string{"command", "check_pid", "kill_pid"} {
-		if given[name] {
+		if given[name] != nil {
 			actions++
 		}
 	}
@@ -64,7 +64,7 @@ func (a checkPIDArgs) check(given map[string]bool) error {
 		return errors.New("one of command, check_pid, or kill_pid is required")
 	case actions > 1:
 		return errors.New("command, check_pid and kill_pid exclude each other: give one of them")
-	case given["timeout"] && !given["command"]:
+	case given["timeout"] != nil && given["command"] == nil:
 		return errors.New("timeout goes with command only: leave it out")
 	}
 	return nil

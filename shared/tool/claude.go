@@ -62,14 +62,14 @@ type claudeArgs struct {
 }
 
 type claudeOutputArgs struct {
-	ID      string       `json:"bash_id" jsonschema:"The ID of the background shell"`
+	ID      jobID        `json:"bash_id" jsonschema:"The ID of the background shell"`
 	Filter  pattern      `json:"filter,omitempty" jsonschema:"Regular expression: show only the lines that match; the others are not shown later either"`
 	Wait    milliseconds `json:"wait,omitempty" jsonschema:"Milliseconds to wait at most, for the end or for wait_for (default 0, with wait_for 60000; at most {max_ms}{call_limit})"`
 	WaitFor pattern      `json:"wait_for,omitempty" jsonschema:"Regular expression: return as soon as new output matches"`
 }
 
 type claudeKillArgs struct {
-	ID string `json:"shell_id" jsonschema:"The ID of the background shell"`
+	ID jobID `json:"shell_id" jsonschema:"The ID of the background shell"`
 }
 
 func (d *claude) run(ctx context.Context, args claudeArgs, live io.Writer) Answer {
@@ -106,12 +106,12 @@ func (d *claude) run(ctx context.Context, args claudeArgs, live io.Writer) Answe
 }
 
 func (d *claude) output(ctx context.Context, args claudeOutputArgs, _ io.Writer) Answer {
-	r, notes, err := d.await(ctx, args.ID, shared.CheckRequest{
+	r, notes, err := d.await(ctx, string(args.ID), shared.CheckRequest{
 		Wait:    args.Wait.or(0),
 		WaitFor: string(args.WaitFor),
 	})
 	if err != nil {
-		return d.failed(args.ID, err)
+		return d.failed(string(args.ID), err)
 	}
 	text := "<status>" + string(r.Status) + "</status>"
 	if r.Status != shared.StatusRunning {
@@ -124,7 +124,7 @@ func (d *claude) output(ctx context.Context, args claudeOutputArgs, _ io.Writer)
 	if len(notes) > 0 {
 		text += "\n\nNote: " + strings.Join(notes, "; ")
 	}
-	return Answer{Text: text, Result: r, ID: args.ID}
+	return Answer{Text: text, Result: r, ID: string(args.ID)}
 }
 
 // taggedStreams shows the lines of both streams that match.
@@ -158,11 +158,11 @@ func matching(re *regexp.Regexp, text string) string {
 }
 
 func (d *claude) kill(ctx context.Context, args claudeKillArgs, _ io.Writer) Answer {
-	r, said, err := d.tasks.kill(ctx, "Shell "+args.ID, args.ID)
+	r, said, err := d.tasks.kill(ctx, "Shell "+string(args.ID), string(args.ID))
 	if err != nil {
-		return d.failed(args.ID, err)
+		return d.failed(string(args.ID), err)
 	}
-	message := plainJSON(map[string]string{"message": said + ".", "shell_id": args.ID})
+	message := plainJSON(map[string]string{"message": said + ".", "shell_id": string(args.ID)})
 	text := string(message) + taggedStreams(r, "") + omissions(r)
-	return Answer{Text: text, IsError: !over(r), Result: r, ID: args.ID}
+	return Answer{Text: text, IsError: !over(r), Result: r, ID: string(args.ID)}
 }

@@ -76,14 +76,14 @@ type nativeArgs struct {
 }
 
 type nativeJobArgs struct {
-	ID      string       `json:"id" jsonschema:"The id of the job"`
+	ID      jobID        `json:"id" jsonschema:"The id of the job"`
 	Wait    wholeSeconds `json:"wait,omitempty" jsonschema:"Seconds to wait at most, for the job's end or for wait_for (default 0, with wait_for 60; at most {max_s}{call_limit})"`
 	WaitFor pattern      `json:"wait_for,omitempty" jsonschema:"Regular expression: return as soon as new output matches"`
 	All     flag         `json:"all,omitempty" jsonschema:"Show all output from the beginning, as text, and let wait_for match it"`
 }
 
 type nativeInputArgs struct {
-	ID      string       `json:"id" jsonschema:"The id of the job, which was started with tty or input"`
+	ID      jobID        `json:"id" jsonschema:"The id of the job, which was started with tty or input"`
 	Input   string       `json:"input,omitempty" jsonschema:"What to write; \\n ends a line, in a terminal \\u0003 is Ctrl-C"`
 	Close   flag         `json:"close_input,omitempty" jsonschema:"Then end its input (in a terminal: Ctrl-D)"`
 	Wait    wholeSeconds `json:"wait,omitempty" jsonschema:"As for {bash_job}"`
@@ -91,7 +91,7 @@ type nativeInputArgs struct {
 }
 
 type nativeKillArgs struct {
-	ID string `json:"id" jsonschema:"The id of the job"`
+	ID jobID `json:"id" jsonschema:"The id of the job"`
 }
 
 func (d *native) run(ctx context.Context, args nativeArgs, live io.Writer) Answer {
@@ -126,7 +126,7 @@ func (d *native) run(ctx context.Context, args nativeArgs, live io.Writer) Answe
 }
 
 func (d *native) job(ctx context.Context, args nativeJobArgs, _ io.Writer) Answer {
-	return d.look(ctx, args.ID, shared.CheckRequest{
+	return d.look(ctx, string(args.ID), shared.CheckRequest{
 		All:     bool(args.All),
 		Wait:    args.Wait.or(0),
 		WaitFor: string(args.WaitFor),
@@ -134,7 +134,7 @@ func (d *native) job(ctx context.Context, args nativeJobArgs, _ io.Writer) Answe
 }
 
 func (d *native) input(ctx context.Context, args nativeInputArgs, _ io.Writer) Answer {
-	return d.look(ctx, args.ID, shared.CheckRequest{
+	return d.look(ctx, string(args.ID), shared.CheckRequest{
 		Input:      args.Input,
 		CloseInput: bool(args.Close),
 		Wait:       args.Wait.or(0),
@@ -156,11 +156,11 @@ func (d *native) look(ctx context.Context, id string, req shared.CheckRequest) A
 }
 
 func (d *native) kill(ctx context.Context, args nativeKillArgs, _ io.Writer) Answer {
-	r, said, err := d.tasks.kill(ctx, "job "+args.ID, args.ID)
+	r, said, err := d.tasks.kill(ctx, "job "+string(args.ID), string(args.ID))
 	if err != nil {
-		return d.failed(args.ID, err)
+		return d.failed(string(args.ID), err)
 	}
-	return Answer{Text: nativeText(r, said), IsError: !over(r), Result: r, ID: args.ID}
+	return Answer{Text: nativeText(r, said), IsError: !over(r), Result: r, ID: string(args.ID)}
 }
 
 // jobs lists the jobs that have an id here.

@@ -76,12 +76,12 @@ type taskIDArgs struct {
 }
 
 // check takes timeouts of any length: those beyond the longest are cut to it.
-func (a taskIDArgs) check(map[string]bool) error {
+func (a taskIDArgs) check(arguments) error {
 	return a.Timeout.checkRange("timeout", 0, maxInteger)
 }
 
 type taskIDJobArgs struct {
-	ID string `json:"task_id" jsonschema:"The ID of the background task"`
+	ID jobID `json:"task_id" jsonschema:"The ID of the background task"`
 }
 
 func (d *taskID) run(ctx context.Context, args taskIDArgs, live io.Writer) Answer {
@@ -186,7 +186,7 @@ func (d *taskID) report(id string, r *shared.Result) string {
 }
 
 func (d *taskID) output(ctx context.Context, args taskIDJobArgs, _ io.Writer) Answer {
-	id := args.ID
+	id := string(args.ID)
 	_, r, err := d.check(ctx, id, shared.CheckRequest{All: true})
 	if err != nil {
 		return d.failed(id, err)
@@ -210,7 +210,7 @@ func (d *taskID) output(ctx context.Context, args taskIDJobArgs, _ io.Writer) An
 }
 
 func (d *taskID) kill(ctx context.Context, args taskIDJobArgs, _ io.Writer) Answer {
-	id := args.ID
+	id := string(args.ID)
 	t, r, err := d.check(ctx, id, shared.CheckRequest{All: true})
 	switch {
 	case err != nil:

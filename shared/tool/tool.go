@@ -21,7 +21,7 @@ type Definition struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 
-	// InputSchema is a JSON Schema of an object without other properties.
+	// InputSchema is a JSON Schema of an object.
 	InputSchema json.RawMessage `json:"input_schema"`
 
 	Hints Hints `json:"-"`
