@@ -60,6 +60,15 @@ func numbers() []*jsonschema.Schema {
 	return []*jsonschema.Schema{{Type: "integer"}, {Type: "string"}}
 }
 
+// argumentNames maps the fields of a struct of arguments to the arguments' names.
+func argumentNames[A any]() map[string]string {
+	names := make(map[string]string)
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[A]()) {
+		names[field.Name] = argumentName(field)
+	}
+	return names
+}
+
 // argumentName returns the name of the argument that a field of a struct takes.
 func argumentName(field reflect.StructField) string {
 	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")

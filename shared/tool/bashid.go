@@ -100,24 +100,26 @@ func (d *bashID) run(ctx context.Context, args bashIDArgs, live io.Writer) Answe
 }
 
 func (d *bashID) output(ctx context.Context, args bashIDJobArgs, _ io.Writer) Answer {
-	_, r, err := d.check(ctx, string(args.ID), shared.CheckRequest{})
+	id := string(args.ID)
+	_, r, err := d.check(ctx, id, shared.CheckRequest{})
 	if err != nil {
-		return d.failed(string(args.ID), err)
+		return d.failed(id, err)
 	}
-	text := state(string(args.ID), r, cmp.Or(streams(r), "(no new output)"))
-	return Answer{Text: text, Result: r, ID: string(args.ID)}
+	text := state(id, r, cmp.Or(streams(r), "(no new output)"))
+	return Answer{Text: text, Result: r, ID: id}
 }
 
 func (d *bashID) kill(ctx context.Context, args bashIDJobArgs, _ io.Writer) Answer {
-	r, said, err := d.tasks.kill(ctx, "Process "+string(args.ID), string(args.ID))
+	id := string(args.ID)
+	r, said, err := d.tasks.kill(ctx, "Process "+id, id)
 	switch {
-	case errors.Is(err, shared.ErrNotFound) && d.find(string(args.ID)) != nil:
-		return Answer{Text: fmt.Sprintf("Process %s is not running any more.", string(args.ID)), ID: string(args.ID)}
+	case errors.Is(err, shared.ErrNotFound) && d.find(id) != nil:
+		return Answer{Text: fmt.Sprintf("Process %s is not running any more.", id), ID: id}
 	case err != nil:
-		return d.failed(string(args.ID), err)
+		return d.failed(id, err)
 	}
-	text := said + ".\n" + state(string(args.ID), r, streams(r))
-	return Answer{Text: text, IsError: !over(r), Result: r, ID: string(args.ID)}
+	text := said + ".\n" + state(id, r, streams(r))
+	return Answer{Text: text, IsError: !over(r), Result: r, ID: id}
 }
 
 // state is the text about a background process: its state, and then body.

@@ -106,12 +106,13 @@ func (d *claude) run(ctx context.Context, args claudeArgs, live io.Writer) Answe
 }
 
 func (d *claude) output(ctx context.Context, args claudeOutputArgs, _ io.Writer) Answer {
-	r, notes, err := d.await(ctx, string(args.ID), shared.CheckRequest{
+	id := string(args.ID)
+	r, notes, err := d.await(ctx, id, shared.CheckRequest{
 		Wait:    args.Wait.or(0),
 		WaitFor: string(args.WaitFor),
 	})
 	if err != nil {
-		return d.failed(string(args.ID), err)
+		return d.failed(id, err)
 	}
 	text := "<status>" + string(r.Status) + "</status>"
 	if r.Status != shared.StatusRunning {
@@ -120,11 +121,40 @@ func (d *claude) output(ctx context.Context, args claudeOutputArgs, _ io.Writer)
 	if len(r.Leftover) > 0 {
 		text += "\n\nStill running: " + listed(r.Leftover) + "."
 	}
-	text += taggedStreams(r, args.Filter) + omissions(r)
+	text += taggedStreams(d.lines(id, r, args.Filter != ""), args.Filter) + omissions(r)
 	if len(notes) > 0 {
 		text += "\n\nNote: " + strings.Join(notes, "; ")
 	}
-	return Answer{Text: text, Result: r, ID: string(args.ID)}
+	return Answer{Text: text, Result: r, ID: id}
+}
+
+// lines returns the account with what an earlier filter has not seen before the new output. If
+// there is a filter, it holds back the line that is still being written.
+func (d *claude) lines(id string, r *shared.Result, isFiltered bool) *shared.Result {
+	t := d.find(id)
+	if t == nil {
+		return r
+	}
+	whole := *r
+	for stream, o := range []*shared.Output{&whole.Stdout, &whole.Stderr} {
+		held := d.hold(t, stream, "")
+		switch {
+		case r.Cause == shared.CauseKill:
+			held = "" // the account of a kill begins with the whole line
+		case held != "" && o.Truncated:
+			held += "\n" // its end is left out
+		case held != "" && o.Content == "":
+			o.Partial = true // it is unfinished as before
+		}
+		o.Content = held + o.Content
+		begin := strings.LastIndexByte(o.Content, '\n') + 1
+		rest := o.Content[begin:]
+		if isFiltered && o.Partial && !over(r) && len(rest) <= d.opts.Limits.MaxBytes {
+			o.Content = o.Content[:begin]
+			d.hold(t, stream, rest)
+		}
+	}
+	return &whole
 }
 
 // taggedStreams shows the lines of both streams that match.
@@ -158,11 +188,12 @@ func matching(re *regexp.Regexp, text string) string {
 }
 
 func (d *claude) kill(ctx context.Context, args claudeKillArgs, _ io.Writer) Answer {
-	r, said, err := d.tasks.kill(ctx, "Shell "+string(args.ID), string(args.ID))
+	id := string(args.ID)
+	r, said, err := d.tasks.kill(ctx, "Shell "+id, id)
 	if err != nil {
-		return d.failed(string(args.ID), err)
+		return d.failed(id, err)
 	}
-	message := plainJSON(map[string]string{"message": said + ".", "shell_id": string(args.ID)})
-	text := string(message) + taggedStreams(r, "") + omissions(r)
-	return Answer{Text: text, IsError: !over(r), Result: r, ID: string(args.ID)}
+	message := plainJSON(map[string]string{"message": said + ".", "shell_id": id})
+	text := string(message) + taggedStreams(d.lines(id, r, false), "") + omissions(r)
+	return Answer{Text: text, IsError: !over(r), Result: r, ID: id}
 }

@@ -116,8 +116,25 @@ func TestClaudeFilterKeepsTheNotes(t *testing.T) {
 	a := newAgent(t, tool.Claude)
 	id := a.run(args{"command": "echo one; printf two; " + plugintest.Forever, "run_in_background": true}).ID
 	both := args{"bash_id": id, "wait_for": "two", "filter": "t"}
-	assert.Contains(t, a.use("BashOutput", both).Text, "<stdout>\ntwo\n[the line above is not finished]\n</stdout>")
+	assert.NotContains(t, a.use("BashOutput", both).Text, "<stdout>")
+	assert.NotContains(t, a.use("BashOutput", args{"bash_id": id, "filter": "t"}).Text, "<stdout>")
+	assert.Contains(t, a.use("BashOutput", args{"bash_id": id}).Text, "<stdout>\ntwo\n[the line above is not finished]\n</stdout>")
 	id = a.run(args{"command": "echo one; printf two; " + plugintest.Forever, "run_in_background": true}).ID
 	first := args{"bash_id": id, "wait_for": "two", "filter": "o.e"}
 	assert.Contains(t, a.use("BashOutput", first).Text, "<stdout>\none\n</stdout>")
+}
+
+// A filter sees whole lines, though a line is written in two parts.
+func TestClaudeFilterSeesWholeLines(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, tool.Claude)
+	open := a.door("more")
+	id := a.run(args{"command": "printf 'no\nfound it: '; read < more; echo here; echo no; printf rest; " + plugintest.Forever, "run_in_background": true}).ID
+	text := a.use("BashOutput", args{"bash_id": id, "filter": "found.*here", "wait_for": "it: "}).Text
+	assert.NotContains(t, text, "<stdout>")
+	open()
+	text = a.use("BashOutput", args{"bash_id": id, "filter": "found.*here", "wait_for": "rest"}).Text
+	assert.Contains(t, text, "<stdout>\nfound it: here\n</stdout>")
+	text = a.use("KillShell", args{"shell_id": id}).Text
+	assert.Contains(t, text, "<stdout>\nrest\n</stdout>", "what no filter has seen is not lost")
 }

@@ -24,6 +24,10 @@ type Options struct {
 	// Env has variables (KEY=VALUE) for every command, beside the session's.
 	Env []string
 
+	// Confined says what every command may touch, as Result.Confined does. The model learns it
+	// before it runs anything.
+	Confined string
+
 	// Names and Descriptions replace those of the dialect's tools. The keys are the
 	// dialect's names.
 	Names        map[string]string
