@@ -19,6 +19,14 @@ import (
 	"bashplugin/shared/tool"
 )
 
+// How much output an answer shows. Clients cut longer answers, Codex those of more than 12,000
+// characters and Qwen Code those of more than 1,000 lines. CLIENTS.md has the others. The tool's
+// own lines, and those that look like errors, come on top.
+const (
+	maxAnswer      = 9000
+	maxAnswerLines = 900
+)
+
 // serveMCP is a Model Context Protocol server on stdin and stdout: a dialect's
 // tools for every client of that protocol. It ends with stdin.
 func serveMCP(args []string) (int, error) {
@@ -42,6 +50,7 @@ func serveMCP(args []string) (int, error) {
 			Dir:      launch.Dir,
 			Env:      launch.env,
 			MaxWait:  *maxWait,
+			Most:     shared.Limits{MaxBytes: maxAnswer, MaxLines: maxAnswerLines},
 			Confined: confinement(ctx, client),
 		}
 		s.tools, err = tool.New(tool.Dialect(*dialect), client, opts)

@@ -18,8 +18,8 @@ func TestMCPEndsAlthoughNobodyReads(t *testing.T) {
 	l, g := talk(t), newGate(t)
 	l.run(1, "echo $$ >"+string(g)+"; "+endless)
 	pid := pidIn(t, g.read(t))
-	for id := range 5 {
-		l.run(id+2, "seq 1 5000")
+	for id := range 12 {
+		l.run(id+2, "seq -f %09g 5000")
 	}
 	pipe, err := os.Open("/proc/" + strconv.Itoa(l.cmd.Process.Pid) + "/fd/1")
 	require.NoError(t, err)

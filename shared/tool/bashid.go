@@ -78,7 +78,7 @@ func (d *bashID) run(ctx context.Context, args bashIDArgs, live io.Writer) Answe
 	}
 	id := d.addJob(r, req.Mode)
 	if r.Status == shared.StatusRunning || req.Mode == shared.ModeBackground && id != "" {
-		text := state(id, r, streams(r)) + "\n\n" +
+		text := described(id, r, streams(r)) + "\n\n" +
 			d.opts.fill("Use {bash_output} with this bash_id to read its output, {kill_bash} to terminate it.")
 		isStuck := false
 		switch {
@@ -105,7 +105,7 @@ func (d *bashID) output(ctx context.Context, args bashIDJobArgs, _ io.Writer) An
 	if err != nil {
 		return d.failed(id, err)
 	}
-	text := state(id, r, cmp.Or(streams(r), "(no new output)"))
+	text := described(id, r, cmp.Or(streams(r), "(no new output)"))
 	return Answer{Text: text, Result: r, ID: id}
 }
 
@@ -118,12 +118,12 @@ func (d *bashID) kill(ctx context.Context, args bashIDJobArgs, _ io.Writer) Answ
 	case err != nil:
 		return d.failed(id, err)
 	}
-	text := said + ".\n" + state(id, r, streams(r))
+	text := said + ".\n" + described(id, r, streams(r))
 	return Answer{Text: text, IsError: !over(r), Result: r, ID: id}
 }
 
-// state is the text about a background process: its state, and then body.
-func state(id string, r *shared.Result, body string) string {
+// described is the text about a background process: its state, and then body.
+func described(id string, r *shared.Result, body string) string {
 	text := fmt.Sprintf("bash_id: %s\nstatus: %s", id, r.Status)
 	if r.Status != shared.StatusRunning {
 		text += "\nexit code: " + exitCode(r)
@@ -134,5 +134,5 @@ func state(id string, r *shared.Result, body string) string {
 	if len(r.Leftover) > 0 {
 		text += "\nstill running: " + listed(r.Leftover)
 	}
-	return strings.TrimRight(text+"\n\n"+body, "\n") + omissions(r)
+	return beforeCut(r) + strings.TrimRight(text+"\n\n"+body, "\n")
 }

@@ -93,7 +93,7 @@ func (d checkPID) run(ctx context.Context, args checkPIDArgs, live io.Writer) An
 			head = fmt.Sprintf("Command backgrounded (pid %d). This call waits no longer; the command goes on.", r.PID)
 		}
 		lines := append(logs(r), "Use check_pid or kill_pid to manage.")
-		text := block(head, headed(r, "stdout", "stderr", false), lines...) + omissions(r)
+		text := beforeCut(r) + block(head, headed(r, "stdout", "stderr", false), lines...)
 		return Answer{Text: text, Result: r}
 	}
 	manage := fmt.Sprintf("Use check_pid or kill_pid with %d to manage.", r.PID)
@@ -164,7 +164,7 @@ func (checkPID) final(pid int, head, output string, r *shared.Result) string {
 	if len(r.Leftover) > 0 {
 		sentences = append(sentences, "Still running: "+listed(r.Leftover)+".")
 	}
-	return block(join(" ", sentences...), output, logs(r)...) + omissions(r)
+	return beforeCut(r) + block(join(" ", sentences...), output, logs(r)...)
 }
 
 func (checkPID) failed(what string, pid int, err error) Answer {

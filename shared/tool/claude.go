@@ -101,7 +101,7 @@ func (d *claude) run(ctx context.Context, args claudeArgs, live io.Writer) Answe
 		lines = append(lines, d.opts.fill("{BashOutput} waits and reads its output, {KillShell} ends it."))
 	}
 	lines = append(lines, withoutNewline(shown(r, r.Stdout)), withoutNewline(shown(r, r.Stderr)))
-	text := cmp.Or(join("\n", lines...), "(no output)") + omissions(r)
+	text := beforeCut(r) + cmp.Or(join("\n", lines...), "(no output)")
 	return Answer{Text: text, IsError: hasFailed, Result: r, ID: id}
 }
 
@@ -114,14 +114,14 @@ func (d *claude) output(ctx context.Context, args claudeOutputArgs, _ io.Writer)
 	if err != nil {
 		return d.failed(id, err)
 	}
-	text := "<status>" + string(r.Status) + "</status>"
+	text := beforeCut(r) + "<status>" + string(r.Status) + "</status>"
 	if r.Status != shared.StatusRunning {
 		text += fmt.Sprintf("\n\n<exit_code>%d</exit_code>", r.ExitCode)
 	}
 	if len(r.Leftover) > 0 {
 		text += "\n\nStill running: " + listed(r.Leftover) + "."
 	}
-	text += taggedStreams(d.lines(id, r, args.Filter != ""), args.Filter) + omissions(r)
+	text += taggedStreams(d.lines(id, r, args.Filter != ""), args.Filter)
 	if len(notes) > 0 {
 		text += "\n\nNote: " + strings.Join(notes, "; ")
 	}
@@ -194,6 +194,6 @@ func (d *claude) kill(ctx context.Context, args claudeKillArgs, _ io.Writer) Ans
 		return d.failed(id, err)
 	}
 	message := plainJSON(map[string]string{"message": said + ".", "shell_id": id})
-	text := string(message) + taggedStreams(d.lines(id, r, false), "") + omissions(r)
+	text := beforeCut(r) + string(message) + taggedStreams(d.lines(id, r, false), "")
 	return Answer{Text: text, IsError: !over(r), Result: r, ID: id}
 }

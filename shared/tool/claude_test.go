@@ -35,7 +35,7 @@ func TestClaudeForeground(t *testing.T) {
 	}
 	answer := a.runs("yes | head -c 40000")
 	assert.Len(t, answer.Result.Stdout.Content, 30000)
-	assert.Regexp(t, `\ny\n\[stdout: Showing last 15000 of 20000 lines\. Full output: \S+\]$`, answer.Text)
+	assert.Regexp(t, `^\[Command ended with exit code \d+\]\n\[stdout: Showing last 15000 of 20000 lines\. Full output: \S+\]\n`, answer.Text)
 }
 
 func TestClaudeDefaults(t *testing.T) {
@@ -81,7 +81,7 @@ func TestClaudeBackground(t *testing.T) {
 	assert.Equal(t, id, killed["shell_id"])
 	assert.Regexp(t, regexp.QuoteMeta("Shell "+id+" terminated."), killed["message"])
 	assert.False(t, plugintest.Alive(started.Result.PID))
-	assert.Regexp(t, `^<status>killed</status>\n\n<exit_code>143</exit_code>\n\[stdout: 3 lines, not shown again\.`, a.use("BashOutput", args{"bash_id": id}).Text)
+	assert.Regexp(t, `^\[Command killed\]\n\[stdout: 3 lines, not shown again\.[^<]*\]\n<status>killed</status>\n\n<exit_code>143</exit_code>$`, a.use("BashOutput", args{"bash_id": id}).Text)
 	assert.Contains(t, a.use("KillShell", args{"shell_id": id}).Text, "had already ended")
 
 	answer = a.use("BashOutput", args{"bash_id": "lost"})

@@ -45,8 +45,8 @@ func TestModeUnitOutputTruncationAtVariousSizes(t *testing.T) {
 				return
 			}
 			assert.True(t, strings.HasPrefix(answer.Text, "[output truncated in middle: got "), answer.Text[:100])
-			numbers := fmt.Sprintf("got %d bytes, showing %d]\n", size, 2*end)
-			assert.Contains(t, answer.Text, numbers+output[:end]+fmt.Sprintf("…\n[snip: %d bytes, 0 lines; all of it: %s]\n…", size-2*end, answer.Result.Stdout.Path)+output[size-end:])
+			numbers := fmt.Sprintf("got %d bytes, showing %d; all of it: %s]\n", size, 2*end, answer.Result.Stdout.Path)
+			assert.Contains(t, answer.Text, numbers+output[:end]+fmt.Sprintf("…\n[snip: %d bytes, 0 lines]\n…", size-2*end)+output[size-end:])
 		})
 	}
 }

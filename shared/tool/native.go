@@ -242,9 +242,13 @@ func withoutBlanks(text string) []string {
 	return lines
 }
 
-// nativeText is the new output and, below it, what the tool says.
+// nativeText is the new output and, below it, what the tool says. If output is left out, that
+// stands first: some clients cut the end of an answer.
 func nativeText(r *shared.Result, said string) string {
 	output := shown(r, r.Stdout)
+	if output != "" && r.Stdout.Truncated {
+		return bracket(said) + "\n" + omission("output", r.Stdout) + withoutNewline(output)
+	}
 	switch {
 	case output != "":
 		output = endLine(output)
@@ -253,16 +257,13 @@ func nativeText(r *shared.Result, said string) string {
 	default:
 		said += "; no new output"
 	}
-	return output + bracket(said) + omission("output", r.Stdout)
+	return output + withoutNewline(bracket(said)+"\n"+omission("output", r.Stdout))
 }
 
-// outcomeOf says what became of a command, or since when it runs.
+// outcomeOf says what became of a command, or since when it runs, and what it left running.
 func outcomeOf(r *shared.Result) string {
-	if r.Status == shared.StatusRunning {
-		return "is running, for " + seconds(r.Duration.Truncate(time.Second))
-	}
-	text := cmp.Or(killed(r, 0), "ended with exit code "+exitCode(r))
-	if len(r.Leftover) > 0 {
+	text := state(r)
+	if r.Status != shared.StatusRunning && len(r.Leftover) > 0 {
 		text += ", but left running " + listed(r.Leftover)
 	}
 	return text
