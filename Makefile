@@ -12,7 +12,7 @@ PROMISES = ./shared/internal/test
 PACKAGES = $(PROMISES)/confinement $(PROMISES)/contract $(PROMISES)/faults ./host-example ./...
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-cgroup test-docker validate lint cross fuzz soak bench bench-growth bench-compare profile clean
+.PHONY: help build demo test test-cgroup test-docker test-agents validate lint cross fuzz soak bench bench-growth bench-compare profile clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ test-cgroup: build ## the tests of cgroups, in user-mode Linux (RUN=TestCgroupMe
 
 test-docker: ## containers of plugin/deploy under a Docker Engine of their own
 	GO=$(GO) .ci/docker
+
+test-agents: build ## published agents from npm against a scripted model (TABLE=host-example/CLIENTS.md writes its table, RUN=AtWork for some)
+	GO=$(GO) .ci/agents
 
 validate: ## what CI runs: format, vet, tidy, lint, tests under the race detector, cross-compilation
 	@test -z "$$(gofmt -l .)" || { echo 'not formatted:'; gofmt -l .; exit 1; }

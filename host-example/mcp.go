@@ -19,6 +19,14 @@ import (
 	"bashplugin/shared/tool"
 )
 
+// How much output an answer shows. Clients cut longer answers, Codex those of more than 12,000
+// characters and Qwen Code those of more than 1,000 lines. CLIENTS.md has the others. The tool's
+// own lines, and those that look like errors, come on top.
+const (
+	maxAnswer      = 9000
+	maxAnswerLines = 900
+)
+
 // serveMCP is a Model Context Protocol server on stdin and stdout: a dialect's
 // tools for every client of that protocol. It ends with stdin.
 func serveMCP(args []string) (int, error) {
@@ -38,7 +46,13 @@ func serveMCP(args []string) (int, error) {
 	signal.Ignore(syscall.SIGPIPE) // if the client is gone, writing fails and the connection ends
 	return launch.with(func(ctx context.Context, client *host.Client) (int, error) {
 		var err error
-		opts := tool.Options{Dir: launch.Dir, Env: launch.env, MaxWait: *maxWait}
+		opts := tool.Options{
+			Dir:      launch.Dir,
+			Env:      launch.env,
+			MaxWait:  *maxWait,
+			Most:     shared.Limits{MaxBytes: maxAnswer, MaxLines: maxAnswerLines},
+			Confined: confinement(ctx, client),
+		}
 		s.tools, err = tool.New(tool.Dialect(*dialect), client, opts)
 		if err != nil {
 			return 1, err
@@ -50,6 +64,17 @@ func serveMCP(args []string) (int, error) {
 		}
 		return 0, nil
 	})
+}
+
+// confinement returns what a command of the session may touch, as the plugin says: it may be more
+// than the flags ask for, with -best-effort, and less, with -connect. It returns "" if commands are
+// not confined, and if none can be started: then each call says why.
+func confinement(ctx context.Context, bash shared.Bash) string {
+	r, err := bash.Execute(ctx, shared.ExecuteRequest{Command: ":"})
+	if err != nil {
+		return ""
+	}
+	return r.Confined
 }
 
 // mcpServer serves one client.
@@ -71,8 +96,13 @@ func (s *mcpServer) server() *mcp.Server {
 	if s.structured {
 		schema = outputSchema()
 	}
-	for _, d := range s.tools.Definitions() {
+	for i, d := range s.tools.Definitions() {
+		var meta mcp.Meta
+		if i == 0 { // the tool that runs commands
+			meta = notHidden()
+		}
 		server.AddTool(&mcp.Tool{
+			Meta:         meta,
 			Name:         d.Name,
 			Description:  d.Description,
 			InputSchema:  d.InputSchema,
@@ -86,6 +116,15 @@ func (s *mcpServer) server() *mcp.Server {
 		}, s.call)
 	}
 	return server
+}
+
+// notHidden keeps Claude Code from hiding a tool behind its search of tools, and helps the search
+// where it does.
+func notHidden() mcp.Meta {
+	return mcp.Meta{
+		"anthropic/alwaysLoad": true,
+		"anthropic/searchHint": "run shell commands with bash",
+	}
 }
 
 // call executes a call. When the client cancels it, ctx ends.

@@ -177,6 +177,37 @@ func TestMCPCallsAreConcurrent(t *testing.T) {
 	assert.Contains(t, textOf(t, <-done), "first")
 }
 
+// Clients cut long answers. What a model must know stands first, and an answer is shorter than
+// what they cut.
+func TestMCPAnswersAreShortAndSayFirstWhatMatters(t *testing.T) {
+	t.Parallel()
+	for _, dialect := range tool.Dialects() {
+		s := connect(t, nil, "-dialect", string(dialect))
+		name := "bash"
+		argument := "command"
+		switch dialect {
+		case tool.Claude:
+			name = "Bash"
+		case tool.Codex:
+			name = "exec_command"
+			argument = "cmd"
+		}
+		for _, command := range []string{"seq 1 100000; exit 3", "for i in {1..3000}; do echo \"$i: error: something is wrong here\"; done; exit 3", "yes | head -n 20000; exit 3"} {
+			r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: map[string]any{argument: command}})
+			require.NoError(t, err)
+			text := textOf(t, r)
+			assert.Less(t, len(text), 12000, dialect)
+			assert.Regexp(t, `(?i)exit(ed with)? code:? 3`, text[:500], dialect)
+			if dialect != tool.Codex { // its shape has no place for it
+				assert.Regexp(t, `/\S+\.stdout\.log`, text[:500], dialect)
+			}
+			if dialect != tool.Codex && dialect != tool.Mode { // these keep both ends
+				assert.LessOrEqual(t, strings.Count(text, "\n"), 1000, dialect)
+			}
+		}
+	}
+}
+
 func TestMCPCancelEndsTheCommand(t *testing.T) {
 	t.Parallel()
 	started := make(chan string, 1)
@@ -325,9 +356,16 @@ func (l *lines) ask(line string) string {
 func TestMCPGoesOnAfterALineThatIsNoMessage(t *testing.T) {
 	t.Parallel()
 	l := talk(t)
-	for line, code := range map[string]string{"garbage": "-32700", `{"jsonrpc":`: "-32700", `{"foo":1}`: "-32600", "5": "-32600", "[]": "-32600", "[1]": "-32600"} {
-		assert.Contains(t, l.ask(line), `{"jsonrpc":"2.0","id":null,"error":{"code":`+code, line)
+	for line, code := range map[string]string{"garbage": "-32700", `{"jsonrpc":`: "-32700", `{"foo":1}`: "-32600", "5": "-32600", "[]": "-32600", "[1]": "-32600",
+		`[{"jsonrpc":"2.0","id":6,"method":"ping"}]`: "-32600", strings.Repeat(" ", 17<<20) + "5": "-32600",
+		`{"jsonrpc":"2.0","id":6,"method":"ping","params":{"_meta":{"x":"` + strings.Repeat("x", 17<<20) + `"}}}`: "-32600"} {
+		assert.Contains(t, l.ask(line), `{"jsonrpc":"2.0","id":null,"error":{"code":`+code, line[:min(len(line), 80)])
 	}
+	for _, blanks := range []string{" ", "\t", "\r", "  \r"} {
+		assert.Contains(t, l.ask(`{"jsonrpc":"2.0","id":6,"method":"ping"}`+blanks), `"id":6,"result":`)
+	}
+	long := `{"jsonrpc":"2.0","id":6,"method":"ping","params":{"_meta":{"x":"` + strings.Repeat("x", 15<<20) + `"}}}`
+	assert.Contains(t, l.ask(long), `"id":6,"result":`)
 	assert.Contains(t, l.ask(`{"jsonrpc":"2.0","id":6,"method":"ping"}`), `"id":6,"result":`)
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -11,8 +12,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// messages passes on the lines of stdin that are JSON-RPC, and answers the others with an
-// error: the SDK would end the server and all its jobs. It reports the end of stdin half a
+// maxLine is how long a line of stdin may be.
+const maxLine = 16 << 20
+
+// messages passes on the lines of stdin that are one JSON-RPC message each, and answers the others
+// with an error: the SDK would end the server and all its jobs. It reports the end of stdin half a
 // second late: at the end the SDK drops the calls under way, so that
 // "printf '…' | host-example mcp" would print nothing.
 type messages struct {
@@ -29,44 +33,62 @@ type messages struct {
 // Read implements io.Reader.
 func (m *messages) Read(p []byte) (int, error) {
 	for len(m.line) == 0 {
-		line, err := m.from.ReadBytes('\n')
-		isBlank := len(bytes.TrimSpace(line)) == 0
-		if isBlank && err != nil {
+		line, isLong, err := m.next()
+		if len(line) == 0 && err != nil {
 			time.Sleep(time.Second / 2)
 			close(m.ended)
 			return 0, err
 		}
-		if isBlank {
-			continue
+		problem := ""
+		switch {
+		case isLong:
+			problem = refusal(-32600, fmt.Sprintf("this line is longer than %d MiB", maxLine>>20))
+		case len(line) > 0:
+			problem = check(line)
 		}
-		if problem := check(line); problem != "" {
-			fmt.Printf(`{"jsonrpc":"2.0","id":null,"error":%s}`+"\n", problem)
-			continue
+		switch {
+		case problem != "":
+			fmt.Println(problem)
+		case len(line) > 0:
+			line = append(line, '\n') // the SDK takes no blanks before it
+			m.line = line
 		}
-		m.line = line
 	}
 	n := copy(p, m.line)
 	m.line = m.line[n:]
 	return n, nil
 }
 
-// check returns the JSON-RPC error for a line that is no message, "" for a message or a
-// batch.
-func check(line []byte) string {
-	if !json.Valid(line) {
-		return `{"code":-32700,"message":"this line is not JSON"}`
-	}
-	batch := []json.RawMessage{line}
-	if bytes.TrimSpace(line)[0] == '[' {
-		_ = json.Unmarshal(line, &batch) // it is an array
-	}
-	for _, message := range batch {
-		if _, err := jsonrpc.DecodeMessage(message); err != nil {
-			batch = nil
+// next returns a line without the blanks around it, and whether it is longer than maxLine: then it
+// is only the beginning.
+func (m *messages) next() (line []byte, isLong bool, err error) {
+	for {
+		part, err := m.from.ReadSlice('\n')
+		isLong = isLong || len(line)+len(part) > maxLine
+		if !isLong {
+			line = append(line, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return bytes.TrimSpace(line), isLong, err
 		}
 	}
-	if len(batch) == 0 {
-		return `{"code":-32600,"message":"this line is not a JSON-RPC message"}`
+}
+
+// check returns the answer to a line that is not one message, "" for a message.
+func check(line []byte) string {
+	_, err := jsonrpc.DecodeMessage(line)
+	switch {
+	case err == nil:
+		return ""
+	case !json.Valid(line):
+		return refusal(-32700, "this line is not JSON")
+	case line[0] == '[':
+		return refusal(-32600, "this line is an array: give each JSON-RPC message a line of its own")
 	}
-	return ""
+	return refusal(-32600, "this line is not a JSON-RPC message")
+}
+
+// refusal is an error for a line whose id is not known.
+func refusal(code int, message string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":%q}}`, code, message)
 }

@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
@@ -17,6 +19,9 @@ const (
 	// maxProgress is how many bytes of output one notification has. If there are more, it has
 	// the last ones.
 	maxProgress = 8 << 10
+
+	// maxEscape is how many bytes of an incomplete escape sequence are held back.
+	maxEscape = 256
 
 	// heartbeat is the time between notifications while there is no output. Many
 	// clients give a call up after a minute of silence.
@@ -53,7 +58,7 @@ func (p *progress) run(done <-chan struct{}, send func(text string, value int)) 
 		case <-done:
 			over = true
 		}
-		text := p.take()
+		text := p.take(over)
 		if text != "" || !over && time.Since(last) >= heartbeat {
 			value += len(text) + 1
 			last = time.Now()
@@ -62,17 +67,50 @@ func (p *progress) run(done <-chan struct{}, send func(text string, value int)) 
 	}
 }
 
-// take returns the pending output as text, except an incomplete rune at its end.
-func (p *progress) take() string {
+// take returns the pending output as text: for each line what a terminal would show at its end.
+// What can change with the next bytes stays pending, unless all is set.
+func (p *progress) take(all bool) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	end := len(p.pending)
+	if !all {
+		end = complete(p.pending)
+	}
+	text := strings.ToValidUTF8(ansi.Strip(string(p.pending[:end])), string(utf8.RuneError))
+	p.pending = bytes.Clone(p.pending[end:])
+	text = overwritten.ReplaceAllString(strings.ReplaceAll(text, "\r\n", "\n"), "")
+	return strings.Map(printable, text)
+}
+
+// overwritten matches the part of a line that a carriage return lets the rest overwrite.
+var overwritten = regexp.MustCompile(`[^\n]*\r`)
+
+// printable drops control characters.
+func printable(r rune) rune {
+	if unicode.IsControl(r) && r != '\n' && r != '\t' {
+		return -1
+	}
+	return r
+}
+
+// complete returns the length of raw output without an incomplete rune, escape sequence or end of
+// line at its end.
+func complete(raw []byte) int {
+	end := len(raw)
 	for i := max(0, end-utf8.UTFMax+1); i < end; i++ {
-		if utf8.RuneStart(p.pending[i]) && !utf8.FullRune(p.pending[i:]) {
+		if utf8.RuneStart(raw[i]) && !utf8.FullRune(raw[i:]) {
 			end = i
 		}
 	}
-	text := ansi.Strip(string(p.pending[:end]))
-	p.pending = bytes.Clone(p.pending[end:])
-	return strings.ToValidUTF8(text, string(utf8.RuneError))
+	escape := bytes.LastIndexByte(raw[:end], '\x1b')
+	if escape >= max(0, end-maxEscape) {
+		_, _, length, state := ansi.DecodeSequence(raw[escape:end], ansi.NormalState, nil)
+		if state != ansi.NormalState || length == 1 {
+			end = escape
+		}
+	}
+	if end > 0 && raw[end-1] == '\r' {
+		end--
+	}
+	return end
 }

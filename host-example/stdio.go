@@ -43,7 +43,12 @@ func (s *stdio) serve(ctx context.Context, server *mcp.Server) error {
 // Connect implements mcp.Transport.
 func (s *stdio) Connect(ctx context.Context) (mcp.Connection, error) {
 	in := &messages{Closer: os.Stdin, from: bufio.NewReader(os.Stdin), ended: s.ended}
-	conn, err := (&mcp.IOTransport{Reader: in, Writer: os.Stdout}).Connect(ctx)
+	transport := &mcp.IOTransport{
+		Reader:        in,
+		Writer:        os.Stdout,
+		MaxLineLength: -1, // messages has a limit
+	}
+	conn, err := transport.Connect(ctx)
 	return connection{conn, s}, err
 }
 

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,10 +11,9 @@ import (
 )
 
 // account is the text about a command in the foreground: why it was killed, its
-// output, its exit code, how much of the output is left out, and the processes it
-// left running. manage tells the model how to reach these processes.
+// output, its exit code, and the processes it left running. manage tells the model how to reach these processes.
 func account(r *shared.Result, timeout time.Duration, manage string) string {
-	text := streams(r) + "exit code: " + exitCode(r) + omissions(r)
+	text := beforeCut(r) + streams(r) + "exit code: " + exitCode(r)
 	if why := killed(r, timeout); why != "" {
 		why = bracket("Command " + why + ".")
 		if r.PID == 0 {
@@ -47,6 +47,14 @@ func killed(r *shared.Result, timeout time.Duration) string {
 		return "killed: " + r.Exceeded
 	}
 	return "killed"
+}
+
+// state says what became of a command, or since when it runs.
+func state(r *shared.Result) string {
+	if r.Status == shared.StatusRunning {
+		return "is running, for " + seconds(r.Duration.Truncate(time.Second))
+	}
+	return cmp.Or(killed(r, 0), "ended with exit code "+exitCode(r))
 }
 
 // unasked is killed as a sentence, but "" if the model itself has ended the command by Kill.
@@ -190,16 +198,22 @@ func bothEnds(o shared.Output) (ends, all string) {
 	return ends, count(int(o.TotalLines), "line")
 }
 
-// omissions has a line for each truncated stream.
-func omissions(r *shared.Result) string {
-	return omission("stdout", r.Stdout) + omission("stderr", r.Stderr)
+// beforeCut says what became of a command whose output is truncated, and where all of it is; ""
+// if it is not. It stands before the output: some clients cut the end of an answer.
+func beforeCut(r *shared.Result) string {
+	notes := omission("stdout", r.Stdout) + omission("stderr", r.Stderr)
+	if notes == "" {
+		return ""
+	}
+	return bracket("Command "+state(r)) + "\n" + notes
 }
 
+// omission is a line about a truncated stream.
 func omission(name string, o shared.Output) string {
 	if !o.Truncated {
 		return ""
 	}
-	return "\n" + bracket(name+": "+omitted(o)+". "+fullOutput(o))
+	return bracket(name+": "+omitted(o)+". "+fullOutput(o)) + "\n"
 }
 
 // omitted says how much of a truncated stream is shown.

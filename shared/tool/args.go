@@ -15,11 +15,15 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
+// arguments are those of a call, by name. One that is null or, if it may be left out, empty or 0
+// is nil: some models fill in all of them.
+type arguments map[string]json.RawMessage
+
 // checked is a struct of arguments with rules about several of them.
 type checked interface {
 	// check says in words for the model what is wrong, such as arguments that exclude each
 	// other. given has the names of the arguments in the call that are not null.
-	check(given map[string]bool) error
+	check(given arguments) error
 }
 
 // schemaFor returns the JSON Schema of a struct of arguments. Model APIs take no
@@ -30,9 +34,14 @@ func schemaFor[A any](opts Options) (*jsonschema.Schema, json.RawMessage) {
 	if err != nil {
 		panic(err) // the struct has a field that cannot be an argument
 	}
+	schema.AdditionalProperties = nil // clients that check calls would refuse what members ignores
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[A]()) {
 		property := schema.Properties[argumentName(field)]
 		property.Description = opts.fill(property.Description)
+		if property.Type == "integer" {
+			property.Type = ""
+			property.AnyOf = numbers()
+		}
 		if values, ok := field.Tag.Lookup("enum"); ok {
 			for value := range strings.SplitSeq(values, "|") {
 				property.Enum = append(property.Enum, value)
@@ -44,6 +53,20 @@ func schemaFor[A any](opts Options) (*jsonschema.Schema, json.RawMessage) {
 		panic(err)
 	}
 	return schema, text
+}
+
+// numbers are the schemas of a number: models also give one as a string.
+func numbers() []*jsonschema.Schema {
+	return []*jsonschema.Schema{{Type: "integer"}, {Type: "string"}}
+}
+
+// argumentNames maps the fields of a struct of arguments to the arguments' names.
+func argumentNames[A any]() map[string]string {
+	names := make(map[string]string)
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[A]()) {
+		names[field.Name] = argumentName(field)
+	}
+	return names
 }
 
 // argumentName returns the name of the argument that a field of a struct takes.
@@ -73,7 +96,11 @@ func accepted(property *jsonschema.Schema) string {
 	for _, value := range property.Enum {
 		values = append(values, fmt.Sprintf("%q", value))
 	}
-	return cmp.Or(strings.Join(values, " | "), property.Type)
+	kind := property.Type
+	if property.AnyOf != nil {
+		kind = property.AnyOf[0].Type
+	}
+	return cmp.Or(strings.Join(values, " | "), kind)
 }
 
 // decode reads a call's arguments into a struct that has the schema. Its errors
@@ -83,20 +110,31 @@ func decode(raw []byte, schema *jsonschema.Schema, opts Options, into any) error
 	if len(schema.Properties) == 0 && (text == "" || text == "null") {
 		raw = []byte("{}") // as some clients call a tool without arguments
 	}
+	raw = unwrapped(raw)
 	err := checkText(raw)
 	if err != nil {
 		return err
 	}
-	given, err := members(raw, schema)
+	given, unknown, err := members(raw, schema)
 	if err != nil {
 		return err
 	}
+	for _, name := range unknown {
+		meant := likely(name, schema)
+		if _, ok := given[meant]; !ok && meant != "" {
+			return fmt.Errorf("there is no argument %s: did you mean %s?", quote(name), meant)
+		}
+	}
 	for _, name := range schema.Required {
-		if !given[name] {
+		if given[name] == nil {
 			return fmt.Errorf("%s is missing", name)
 		}
 	}
-	err = json.Unmarshal(raw, into)
+	known, err := json.Marshal(given)
+	if err != nil {
+		return err
+	}
+	err = json.Unmarshal(known, into)
 	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		name, _, _ := strings.Cut(mismatch.Field, ".")
 		expected := accepted(schema.Properties[name])
@@ -106,6 +144,17 @@ func decode(raw []byte, schema *jsonschema.Schema, opts Options, into any) error
 		return err
 	}
 	return checkArguments(into, given, opts)
+}
+
+// unwrapped returns the object that is in a JSON string, as some models give it, and anything else
+// as it is.
+func unwrapped(raw []byte) []byte {
+	var text string
+	err := json.Unmarshal(raw, &text)
+	if err != nil || checkText(raw) != nil || !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		return raw
+	}
+	return []byte(text)
 }
 
 // checkText returns an error unless raw is JSON that encoding/json takes as it is. It would
@@ -126,7 +175,7 @@ func checkText(raw []byte) error {
 
 // checkArguments checks a struct of arguments as a whole, and then each of them that was
 // given. args points to the struct.
-func checkArguments(args any, given map[string]bool, opts Options) error {
+func checkArguments(args any, given arguments, opts Options) error {
 	if c, ok := args.(checked); ok {
 		err := c.check(given)
 		if err != nil {
@@ -137,7 +186,7 @@ func checkArguments(args any, given map[string]bool, opts Options) error {
 	for _, field := range reflect.VisibleFields(value.Type()) {
 		argument, ok := value.FieldByIndex(field.Index).Interface().(kind)
 		name := argumentName(field)
-		if !ok || !given[name] {
+		if !ok || given[name] == nil {
 			continue
 		}
 		err := argument.check(opts, name)
@@ -157,42 +206,61 @@ func hasHalfPair(raw []byte) bool {
 	return slices.ContainsFunc(escape.FindAllSubmatchIndex(raw, -1), isHalf)
 }
 
-// members maps each name in a JSON object to whether its value is not null. It refuses a
-// name that is given twice, and one that the schema does not have, also if it differs in
-// upper and lower case alone; encoding/json would accept these. It accepts "description",
-// which models give unasked.
-func members(object []byte, schema *jsonschema.Schema) (given map[string]bool, err error) {
+// members returns the arguments in a JSON object that the schema has, and the names of the
+// others, which some clients add to every call. It refuses a name that is given twice.
+func members(object []byte, schema *jsonschema.Schema) (given arguments, unknown []string, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(object))
-	decoder.UseNumber()
 	if brace, _ := decoder.Token(); brace != json.Delim('{') {
-		return nil, errors.New("they are no JSON object: give one")
+		return nil, nil, errors.New("they are no JSON object: give one")
 	}
-	given = make(map[string]bool)
+	given = make(arguments)
 	for decoder.More() {
 		token, _ := decoder.Token()
 		name, _ := token.(string)
+		var value json.RawMessage
+		err := decoder.Decode(&value)
+		if err != nil {
+			return nil, nil, err
+		}
 		property, known := schema.Properties[name]
-		_, twice := given[name]
-		switch {
-		case !known && name != "description":
-			return nil, fmt.Errorf("there is no argument %s%s", quote(name), likely(name, schema))
-		case twice:
-			return nil, fmt.Errorf("%s is given twice", name)
+		if !known {
+			unknown = append(unknown, name)
+			continue
 		}
-		var value any
-		if err := decoder.Decode(&value); err != nil {
-			return nil, err
+		if _, twice := given[name]; twice {
+			return nil, nil, fmt.Errorf("%s is given twice", name)
 		}
-		if known && value != nil && property.Enum != nil && !slices.Contains(property.Enum, value) {
-			return nil, fmt.Errorf("%s must be %s", name, accepted(property))
+		isOptional := !slices.Contains(schema.Required, name)
+		if string(value) == "null" || isOptional && isZero(value, property) {
+			given[name] = nil
+			continue
 		}
-		given[name] = value != nil
+		isChoice := func(choice any) bool { return fmt.Sprintf("%q", choice) == string(value) }
+		if property.Enum != nil && !slices.ContainsFunc(property.Enum, isChoice) {
+			return nil, nil, fmt.Errorf("%s must be %s", name, accepted(property))
+		}
+		given[name] = value
 	}
-	return given, nil
+	return given, unknown, nil
 }
 
-// likely asks "did you mean" if an unknown name is like one that the schema has: one of them
-// is the other with letters left out, as cmd for command and timeout for timeout_ms.
+// isZero reports whether a value is empty, 0 or false.
+func isZero(value json.RawMessage, property *jsonschema.Schema) bool {
+	if property.Type != "string" {
+		value = unquoted(value)
+	}
+	switch string(value) {
+	case `""`:
+		return true
+	case "0", "false":
+		return property.Type != "string"
+	}
+	return false
+}
+
+// likely returns the name in the schema that a model meant by another: one of them is the other
+// with letters left out, as cmd for command and timeout for timeout_ms. It returns "" if no name
+// is like it.
 func likely(name string, schema *jsonschema.Schema) string {
 	within := func(short, long string) bool {
 		for _, letter := range long {
@@ -200,9 +268,12 @@ func likely(name string, schema *jsonschema.Schema) string {
 		}
 		return short == ""
 	}
+	lower := strings.ToLower(name)
 	for _, known := range schema.PropertyOrder {
-		if within(name, known) || within(known, name) {
-			return ": did you mean " + known + "?"
+		isShort := lower != "" && within(lower, known)
+		isLong := len(name) <= 2*len(known) && within(known, lower)
+		if isShort || isLong {
+			return known
 		}
 	}
 	return ""

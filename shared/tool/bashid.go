@@ -61,7 +61,7 @@ type bashIDArgs struct {
 }
 
 type bashIDJobArgs struct {
-	ID string `json:"bash_id" jsonschema:"The bash_id that bash returned"`
+	ID jobID `json:"bash_id" jsonschema:"The bash_id that bash returned"`
 }
 
 func (d *bashID) run(ctx context.Context, args bashIDArgs, live io.Writer) Answer {
@@ -78,7 +78,7 @@ func (d *bashID) run(ctx context.Context, args bashIDArgs, live io.Writer) Answe
 	}
 	id := d.addJob(r, req.Mode)
 	if r.Status == shared.StatusRunning || req.Mode == shared.ModeBackground && id != "" {
-		text := state(id, r, streams(r)) + "\n\n" +
+		text := described(id, r, streams(r)) + "\n\n" +
 			d.opts.fill("Use {bash_output} with this bash_id to read its output, {kill_bash} to terminate it.")
 		isStuck := false
 		switch {
@@ -100,28 +100,30 @@ func (d *bashID) run(ctx context.Context, args bashIDArgs, live io.Writer) Answe
 }
 
 func (d *bashID) output(ctx context.Context, args bashIDJobArgs, _ io.Writer) Answer {
-	_, r, err := d.check(ctx, args.ID, shared.CheckRequest{})
+	id := string(args.ID)
+	_, r, err := d.check(ctx, id, shared.CheckRequest{})
 	if err != nil {
-		return d.failed(args.ID, err)
+		return d.failed(id, err)
 	}
-	text := state(args.ID, r, cmp.Or(streams(r), "(no new output)"))
-	return Answer{Text: text, Result: r, ID: args.ID}
+	text := described(id, r, cmp.Or(streams(r), "(no new output)"))
+	return Answer{Text: text, Result: r, ID: id}
 }
 
 func (d *bashID) kill(ctx context.Context, args bashIDJobArgs, _ io.Writer) Answer {
-	r, said, err := d.tasks.kill(ctx, "Process "+args.ID, args.ID)
+	id := string(args.ID)
+	r, said, err := d.tasks.kill(ctx, "Process "+id, id)
 	switch {
-	case errors.Is(err, shared.ErrNotFound) && d.find(args.ID) != nil:
-		return Answer{Text: fmt.Sprintf("Process %s is not running any more.", args.ID), ID: args.ID}
+	case errors.Is(err, shared.ErrNotFound) && d.find(id) != nil:
+		return Answer{Text: fmt.Sprintf("Process %s is not running any more.", id), ID: id}
 	case err != nil:
-		return d.failed(args.ID, err)
+		return d.failed(id, err)
 	}
-	text := said + ".\n" + state(args.ID, r, streams(r))
-	return Answer{Text: text, IsError: !over(r), Result: r, ID: args.ID}
+	text := said + ".\n" + described(id, r, streams(r))
+	return Answer{Text: text, IsError: !over(r), Result: r, ID: id}
 }
 
-// state is the text about a background process: its state, and then body.
-func state(id string, r *shared.Result, body string) string {
+// described is the text about a background process: its state, and then body.
+func described(id string, r *shared.Result, body string) string {
 	text := fmt.Sprintf("bash_id: %s\nstatus: %s", id, r.Status)
 	if r.Status != shared.StatusRunning {
 		text += "\nexit code: " + exitCode(r)
@@ -132,5 +134,5 @@ func state(id string, r *shared.Result, body string) string {
 	if len(r.Leftover) > 0 {
 		text += "\nstill running: " + listed(r.Leftover)
 	}
-	return strings.TrimRight(text+"\n\n"+body, "\n") + omissions(r)
+	return beforeCut(r) + strings.TrimRight(text+"\n\n"+body, "\n")
 }

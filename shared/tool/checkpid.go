@@ -52,10 +52,10 @@ type checkPIDArgs struct {
 	KillPID  processID    `json:"kill_pid,omitempty" jsonschema:"Kill a backgrounded process, return final output"`
 }
 
-func (a checkPIDArgs) check(given map[string]bool) error {
+func (a checkPIDArgs) check(given arguments) error {
 	actions := 0
 	for _, name := range []string{"command", "check_pid", "kill_pid"} {
-		if given[name] {
+		if given[name] != nil {
 			actions++
 		}
 	}
@@ -64,7 +64,7 @@ func (a checkPIDArgs) check(given map[string]bool) error {
 		return errors.New("one of command, check_pid, or kill_pid is required")
 	case actions > 1:
 		return errors.New("command, check_pid and kill_pid exclude each other: give one of them")
-	case given["timeout"] && !given["command"]:
+	case given["timeout"] != nil && given["command"] == nil:
 		return errors.New("timeout goes with command only: leave it out")
 	}
 	return nil
@@ -93,7 +93,7 @@ func (d checkPID) run(ctx context.Context, args checkPIDArgs, live io.Writer) An
 			head = fmt.Sprintf("Command backgrounded (pid %d). This call waits no longer; the command goes on.", r.PID)
 		}
 		lines := append(logs(r), "Use check_pid or kill_pid to manage.")
-		text := block(head, headed(r, "stdout", "stderr", false), lines...) + omissions(r)
+		text := beforeCut(r) + block(head, headed(r, "stdout", "stderr", false), lines...)
 		return Answer{Text: text, Result: r}
 	}
 	manage := fmt.Sprintf("Use check_pid or kill_pid with %d to manage.", r.PID)
@@ -164,7 +164,7 @@ func (checkPID) final(pid int, head, output string, r *shared.Result) string {
 	if len(r.Leftover) > 0 {
 		sentences = append(sentences, "Still running: "+listed(r.Leftover)+".")
 	}
-	return block(join(" ", sentences...), output, logs(r)...) + omissions(r)
+	return beforeCut(r) + block(join(" ", sentences...), output, logs(r)...)
 }
 
 func (checkPID) failed(what string, pid int, err error) Answer {

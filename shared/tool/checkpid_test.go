@@ -74,7 +74,7 @@ func TestExecuteBash(t *testing.T) {
 		assert.Contains(t, answer.Text, fmt.Sprintf("\n%d\n", last))
 		assert.NotContains(t, answer.Text, "\n1\n")
 
-		notice := regexp.MustCompile(`\n\[stdout: Showing last 2000 of 3000 lines\. Full output: (.+)\]$`).FindStringSubmatch(answer.Text)
+		notice := regexp.MustCompile(`^\[Command ended with exit code 0\]\n\[stdout: Showing last 2000 of 3000 lines\. Full output: (.+)\]\n`).FindStringSubmatch(answer.Text)
 		require.NotNil(t, notice, "%s", answer.Text)
 		full, err := os.ReadFile(notice[1])
 		require.NoError(t, err)

@@ -62,14 +62,14 @@ type claudeArgs struct {
 }
 
 type claudeOutputArgs struct {
-	ID      string       `json:"bash_id" jsonschema:"The ID of the background shell"`
+	ID      jobID        `json:"bash_id" jsonschema:"The ID of the background shell"`
 	Filter  pattern      `json:"filter,omitempty" jsonschema:"Regular expression: show only the lines that match; the others are not shown later either"`
 	Wait    milliseconds `json:"wait,omitempty" jsonschema:"Milliseconds to wait at most, for the end or for wait_for (default 0, with wait_for 60000; at most {max_ms}{call_limit})"`
 	WaitFor pattern      `json:"wait_for,omitempty" jsonschema:"Regular expression: return as soon as new output matches"`
 }
 
 type claudeKillArgs struct {
-	ID string `json:"shell_id" jsonschema:"The ID of the background shell"`
+	ID jobID `json:"shell_id" jsonschema:"The ID of the background shell"`
 }
 
 func (d *claude) run(ctx context.Context, args claudeArgs, live io.Writer) Answer {
@@ -101,30 +101,60 @@ func (d *claude) run(ctx context.Context, args claudeArgs, live io.Writer) Answe
 		lines = append(lines, d.opts.fill("{BashOutput} waits and reads its output, {KillShell} ends it."))
 	}
 	lines = append(lines, withoutNewline(shown(r, r.Stdout)), withoutNewline(shown(r, r.Stderr)))
-	text := cmp.Or(join("\n", lines...), "(no output)") + omissions(r)
+	text := beforeCut(r) + cmp.Or(join("\n", lines...), "(no output)")
 	return Answer{Text: text, IsError: hasFailed, Result: r, ID: id}
 }
 
 func (d *claude) output(ctx context.Context, args claudeOutputArgs, _ io.Writer) Answer {
-	r, notes, err := d.await(ctx, args.ID, shared.CheckRequest{
+	id := string(args.ID)
+	r, notes, err := d.await(ctx, id, shared.CheckRequest{
 		Wait:    args.Wait.or(0),
 		WaitFor: string(args.WaitFor),
 	})
 	if err != nil {
-		return d.failed(args.ID, err)
+		return d.failed(id, err)
 	}
-	text := "<status>" + string(r.Status) + "</status>"
+	text := beforeCut(r) + "<status>" + string(r.Status) + "</status>"
 	if r.Status != shared.StatusRunning {
 		text += fmt.Sprintf("\n\n<exit_code>%d</exit_code>", r.ExitCode)
 	}
 	if len(r.Leftover) > 0 {
 		text += "\n\nStill running: " + listed(r.Leftover) + "."
 	}
-	text += taggedStreams(r, args.Filter) + omissions(r)
+	text += taggedStreams(d.lines(id, r, args.Filter != ""), args.Filter)
 	if len(notes) > 0 {
 		text += "\n\nNote: " + strings.Join(notes, "; ")
 	}
-	return Answer{Text: text, Result: r, ID: args.ID}
+	return Answer{Text: text, Result: r, ID: id}
+}
+
+// lines returns the account with what an earlier filter has not seen before the new output. If
+// there is a filter, it holds back the line that is still being written.
+func (d *claude) lines(id string, r *shared.Result, isFiltered bool) *shared.Result {
+	t := d.find(id)
+	if t == nil {
+		return r
+	}
+	whole := *r
+	for stream, o := range []*shared.Output{&whole.Stdout, &whole.Stderr} {
+		held := d.hold(t, stream, "")
+		switch {
+		case r.Cause == shared.CauseKill:
+			held = "" // the account of a kill begins with the whole line
+		case held != "" && o.Truncated:
+			held += "\n" // its end is left out
+		case held != "" && o.Content == "":
+			o.Partial = true // it is unfinished as before
+		}
+		o.Content = held + o.Content
+		begin := strings.LastIndexByte(o.Content, '\n') + 1
+		rest := o.Content[begin:]
+		if isFiltered && o.Partial && !over(r) && len(rest) <= d.opts.Limits.MaxBytes {
+			o.Content = o.Content[:begin]
+			d.hold(t, stream, rest)
+		}
+	}
+	return &whole
 }
 
 // taggedStreams shows the lines of both streams that match.
@@ -158,11 +188,12 @@ func matching(re *regexp.Regexp, text string) string {
 }
 
 func (d *claude) kill(ctx context.Context, args claudeKillArgs, _ io.Writer) Answer {
-	r, said, err := d.tasks.kill(ctx, "Shell "+args.ID, args.ID)
+	id := string(args.ID)
+	r, said, err := d.tasks.kill(ctx, "Shell "+id, id)
 	if err != nil {
-		return d.failed(args.ID, err)
+		return d.failed(id, err)
 	}
-	message := plainJSON(map[string]string{"message": said + ".", "shell_id": args.ID})
-	text := string(message) + taggedStreams(r, "") + omissions(r)
-	return Answer{Text: text, IsError: !over(r), Result: r, ID: args.ID}
+	message := plainJSON(map[string]string{"message": said + ".", "shell_id": id})
+	text := beforeCut(r) + string(message) + taggedStreams(d.lines(id, r, false), "")
+	return Answer{Text: text, IsError: !over(r), Result: r, ID: id}
 }

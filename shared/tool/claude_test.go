@@ -35,7 +35,7 @@ func TestClaudeForeground(t *testing.T) {
 	}
 	answer := a.runs("yes | head -c 40000")
 	assert.Len(t, answer.Result.Stdout.Content, 30000)
-	assert.Regexp(t, `\ny\n\[stdout: Showing last 15000 of 20000 lines\. Full output: \S+\]$`, answer.Text)
+	assert.Regexp(t, `^\[Command ended with exit code \d+\]\n\[stdout: Showing last 15000 of 20000 lines\. Full output: \S+\]\n`, answer.Text)
 }
 
 func TestClaudeDefaults(t *testing.T) {
@@ -81,7 +81,7 @@ func TestClaudeBackground(t *testing.T) {
 	assert.Equal(t, id, killed["shell_id"])
 	assert.Regexp(t, regexp.QuoteMeta("Shell "+id+" terminated."), killed["message"])
 	assert.False(t, plugintest.Alive(started.Result.PID))
-	assert.Regexp(t, `^<status>killed</status>\n\n<exit_code>143</exit_code>\n\[stdout: 3 lines, not shown again\.`, a.use("BashOutput", args{"bash_id": id}).Text)
+	assert.Regexp(t, `^\[Command killed\]\n\[stdout: 3 lines, not shown again\.[^<]*\]\n<status>killed</status>\n\n<exit_code>143</exit_code>$`, a.use("BashOutput", args{"bash_id": id}).Text)
 	assert.Contains(t, a.use("KillShell", args{"shell_id": id}).Text, "had already ended")
 
 	answer = a.use("BashOutput", args{"bash_id": "lost"})
@@ -116,8 +116,25 @@ func TestClaudeFilterKeepsTheNotes(t *testing.T) {
 	a := newAgent(t, tool.Claude)
 	id := a.run(args{"command": "echo one; printf two; " + plugintest.Forever, "run_in_background": true}).ID
 	both := args{"bash_id": id, "wait_for": "two", "filter": "t"}
-	assert.Contains(t, a.use("BashOutput", both).Text, "<stdout>\ntwo\n[the line above is not finished]\n</stdout>")
+	assert.NotContains(t, a.use("BashOutput", both).Text, "<stdout>")
+	assert.NotContains(t, a.use("BashOutput", args{"bash_id": id, "filter": "t"}).Text, "<stdout>")
+	assert.Contains(t, a.use("BashOutput", args{"bash_id": id}).Text, "<stdout>\ntwo\n[the line above is not finished]\n</stdout>")
 	id = a.run(args{"command": "echo one; printf two; " + plugintest.Forever, "run_in_background": true}).ID
 	first := args{"bash_id": id, "wait_for": "two", "filter": "o.e"}
 	assert.Contains(t, a.use("BashOutput", first).Text, "<stdout>\none\n</stdout>")
+}
+
+// A filter sees whole lines, though a line is written in two parts.
+func TestClaudeFilterSeesWholeLines(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, tool.Claude)
+	open := a.door("more")
+	id := a.run(args{"command": "printf 'no\nfound it: '; read < more; echo here; echo no; printf rest; " + plugintest.Forever, "run_in_background": true}).ID
+	text := a.use("BashOutput", args{"bash_id": id, "filter": "found.*here", "wait_for": "it: "}).Text
+	assert.NotContains(t, text, "<stdout>")
+	open()
+	text = a.use("BashOutput", args{"bash_id": id, "filter": "found.*here", "wait_for": "rest"}).Text
+	assert.Contains(t, text, "<stdout>\nfound it: here\n</stdout>")
+	text = a.use("KillShell", args{"shell_id": id}).Text
+	assert.Contains(t, text, "<stdout>\nrest\n</stdout>", "what no filter has seen is not lost")
 }

@@ -71,14 +71,14 @@ func (n tokens) or(byDefault shared.Limits) shared.Limits {
 type codexArgs struct {
 	Command command      `json:"cmd" jsonschema:"The command, for bash -c"`
 	Dir     string       `json:"workdir,omitempty" jsonschema:"Directory to run in"`
-	TTY     flag         `json:"tty,omitempty" jsonschema:"Run it in a terminal and keep its stdin open for {write_stdin}; otherwise it has no stdin"`
+	Stdin   flag         `json:"tty,omitempty" jsonschema:"Run it in a terminal and keep its stdin open for {write_stdin}; otherwise it has no stdin"`
 	Yield   milliseconds `json:"yield_time_ms,omitempty" jsonschema:"Milliseconds to wait for its end (default {timeout_ms}{call_limit})"`
 	Tokens  tokens       `json:"max_output_tokens,omitempty" jsonschema:"How much output to return; of more, the middle is left out (default 10000)"`
 }
 
 type codexWriteArgs struct {
 	Session processID    `json:"session_id" jsonschema:"The session ID of a running command"`
-	Chars   string       `json:"chars,omitempty" jsonschema:"What to type; empty: only wait for output"`
+	Input   string       `json:"chars,omitempty" jsonschema:"What to type; empty: only wait for output"`
 	Yield   milliseconds `json:"yield_time_ms,omitempty" jsonschema:"Milliseconds to wait (default 250, without chars 5000{call_limit})"`
 	Tokens  tokens       `json:"max_output_tokens,omitempty" jsonschema:"As for {exec_command}"`
 }
@@ -90,7 +90,7 @@ func (d *codex) run(ctx context.Context, args codexArgs, live io.Writer) Answer 
 	req.Timeout = args.Yield.or(d.opts.Timeout)
 	req.Merge = true
 	req.Limits = args.Tokens.or(d.opts.Limits)
-	if args.TTY {
+	if args.Stdin {
 		req.Stdin = shared.StdinTTY
 	}
 	r, err := d.bash.Execute(ctx, req)
@@ -104,11 +104,11 @@ func (d *codex) run(ctx context.Context, args codexArgs, live io.Writer) Answer 
 func (d *codex) write(ctx context.Context, args codexWriteArgs, _ io.Writer) Answer {
 	began := time.Now()
 	wait := 250 * time.Millisecond
-	if args.Chars == "" {
+	if args.Input == "" {
 		wait = 5 * time.Second
 	}
 	_, r, err := d.check(ctx, strconv.Itoa(int(args.Session)), shared.CheckRequest{
-		Input:  args.Chars,
+		Input:  args.Input,
 		Wait:   args.Yield.or(wait),
 		Limits: args.Tokens.or(d.opts.Limits),
 	})

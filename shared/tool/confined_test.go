@@ -25,7 +25,9 @@ func TestARefusalOfAConfinementIsTold(t *testing.T) {
 		"EROFS in the beginning": {shared.Result{Confined: confined, Status: shared.StatusFailed, Stdout: shared.Output{Head: "Read-only file system\n", Truncated: true}}, true},
 		"no network":             {shared.Result{Confined: confined, Status: shared.StatusFailed, Stderr: shared.Output{Content: "curl: (6) Could not resolve host: x\n"}}, true},
 		"another failure":        {shared.Result{Confined: confined, Status: shared.StatusFailed, Stderr: shared.Output{Content: "no\n"}}, false},
-		"a success":              {shared.Result{Confined: confined, Status: shared.StatusCompleted, Stderr: shared.Output{Content: "Permission denied\n"}}, false},
+		"of npm":                 {shared.Result{Confined: confined, Status: shared.StatusFailed, Stderr: shared.Output{Content: "npm error code EAI_AGAIN\n"}}, true},
+		"a success":              {shared.Result{Confined: confined, Status: shared.StatusCompleted, Stderr: shared.Output{Content: "Permission denied\n"}}, true},
+		"of a job":               {shared.Result{Confined: confined, Status: shared.StatusRunning, Stdout: shared.Output{Content: "Network is unreachable\n"}}, true},
 		"not confined":           {shared.Result{Status: shared.StatusFailed, Stderr: shared.Output{Content: "Permission denied\n"}}, false},
 	} {
 		for _, dialect := range withCommand() {

@@ -35,10 +35,10 @@ func TestKillSaysWhatItCuts(t *testing.T) {
 			open()
 			label := map[bool]string{true: "output", false: "stdout"}[dialect == tool.Native]
 			text := a.use(names.kill, args{names.killID: id}).Text
-			assert.Contains(t, text, "\n40000\n")
-			assert.Regexp(t, `\n\[`+label+`: Showing last \d+ of 40000 lines\. Full output: /\S+\]$`, text)
+			assert.Contains(t, text, "\n40000")
+			assert.Regexp(t, `(?m)^\[`+label+`: Showing last \d+ of 40000 lines\. Full output: /\S+\]$`, text[:400], "it stands first")
 
-			again := `\n\[` + label + `: 40000 lines, not shown again\. Full output: /\S+\]$`
+			again := `(?m)^\[` + label + `: 40000 lines, not shown again\. Full output: /\S+\]$`
 			assert.Regexp(t, again, a.use(names.output, args{names.id: id}).Text)
 			assert.Regexp(t, again, a.use(names.kill, args{names.killID: id}).Text)
 		})
@@ -66,15 +66,16 @@ func TestBothEndsAreShown(t *testing.T) {
 	t.Parallel()
 	const (
 		lines = "1\n2\n3\n4\n5\n6\n7\n8\n9\n[the middle is left out]\n997\n998\n999\n1000\n"
+		cut   = "[Command ended with exit code 0]\n[stdout: Showing %[2]s. Full output: <log>]\n"
 		parts = "xxxxxxxxxxxxxxxxxxxx…\n[the middle is left out]\n…xxxxxxxxxxxxxxxxxxxx"
 	)
 	for dialect, shape := range map[tool.Dialect]string{
-		tool.Native:   "%s\n[ended with exit code 0]\n[output: Showing %s. Full output: <log>]",
-		tool.Claude:   "%s\n[stdout: Showing %s. Full output: <log>]",
-		tool.CheckPID: "stdout:\n%s\n\nexit code: 0\n[stdout: Showing %s. Full output: <log>]",
-		tool.BashID:   "stdout:\n%s\n\nexit code: 0\n[stdout: Showing %s. Full output: <log>]",
-		tool.TaskID: "Command: <command>\nDirectory: <dir>\nStdout: %s\nStderr: (empty)\nError: (none)\nExit Code: 0\nSignal: (none)\n" +
-			"Background PIDs: (none)\nProcess Group PGID: <pid>\n[stdout: Showing %s. Full output: <log>]",
+		tool.Native:   "[ended with exit code 0]\n[output: Showing %[2]s. Full output: <log>]\n%[1]s",
+		tool.Claude:   cut + "%[1]s",
+		tool.CheckPID: cut + "stdout:\n%[1]s\n\nexit code: 0",
+		tool.BashID:   cut + "stdout:\n%[1]s\n\nexit code: 0",
+		tool.TaskID: cut + "Command: <command>\nDirectory: <dir>\nStdout: %[1]s\nStderr: (empty)\nError: (none)\nExit Code: 0\nSignal: (none)\n" +
+			"Background PIDs: (none)\nProcess Group PGID: <pid>",
 	} {
 		a := newAgentWith(t, dialect, plugin, tool.Options{Limits: limitEnds})
 		for command, want := range map[string]string{
@@ -89,8 +90,8 @@ func TestBothEndsAreShown(t *testing.T) {
 	}
 	a := newAgentWith(t, tool.Mode, plugin, tool.Options{Limits: limitEnds})
 	answer := a.runs("seq 1000")
-	assert.Equal(t, "[output truncated in middle: got 3893 bytes, showing 35]\n1\n2\n3\n4\n5\n6\n7\n8\n9\n"+
-		"[snip: 3858 bytes, 987 lines; all of it: "+answer.Result.Stdout.Path+"]\n997\n998\n999\n1000\n", answer.Text)
+	assert.Equal(t, "[output truncated in middle: got 3893 bytes, showing 35; all of it: "+answer.Result.Stdout.Path+"]\n1\n2\n3\n4\n5\n6\n7\n8\n9\n"+
+		"[snip: 3858 bytes, 987 lines]\n997\n998\n999\n1000\n", answer.Text)
 }
 
 // The new output of a job has two ends of its own: the beginning of all output is not shown
@@ -110,7 +111,7 @@ func TestBothEndsOfNewOutput(t *testing.T) {
 			awaitLine(a, r.Result.PID, "2000")
 			text = a.use(names.kill, args{names.killID: id}).Text
 			assert.NotContains(t, text, "start")
-			assert.Contains(t, text, "1001\n1002\n1003\n1004\n[the middle is left out]\n1997\n1998\n1999\n2000\n")
+			assert.Contains(t, text, "1001\n1002\n1003\n1004\n[the middle is left out]\n1997\n1998\n1999\n2000")
 		})
 	}
 }
@@ -128,7 +129,8 @@ func TestClaudeFiltersBothEnds(t *testing.T) {
 	a := newAgentWith(t, tool.Claude, plugin, tool.Options{Limits: limitEnds})
 	id := a.run(args{"command": "seq 1000", "run_in_background": true}).ID
 	text := a.use("BashOutput", args{"bash_id": id, "wait": 60000, "filter": "[79]$"}).Text
-	assert.Contains(t, text, "<stdout>\n7\n9\n[the middle is left out]\n997\n999\n</stdout>\n[stdout: Showing first 9 and last 4 lines; 1000 lines in all. ")
+	assert.Contains(t, text, "<stdout>\n7\n9\n[the middle is left out]\n997\n999\n</stdout>")
+	assert.Contains(t, text, "[stdout: Showing first 9 and last 4 lines; 1000 lines in all. ")
 	id = a.run(args{"command": "printf 'x%.0s' {1..5000}; echo; echo z", "run_in_background": true}).ID
 	text = a.use("BashOutput", args{"bash_id": id, "wait": 60000, "filter": "z"}).Text
 	assert.Contains(t, text, "<stdout>\nz\n</stdout>")

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // Format is a shape in which a model API takes definitions.
@@ -63,14 +65,23 @@ type function struct {
 	Parameters  json.RawMessage `json:"parameters,omitempty"`
 }
 
-// geminiSchema is the part of a schema that Gemini takes: it refuses additionalProperties, and
-// an object without properties.
+// geminiSchema is the part of a schema that Gemini takes: it refuses an object without
+// properties, and a choice of types beside a description.
 func geminiSchema(schema json.RawMessage) json.RawMessage {
-	var object map[string]any
+	var object struct {
+		Type       string                        `json:"type"`
+		Properties map[string]*jsonschema.Schema `json:"properties"`
+		Required   []string                      `json:"required,omitempty"`
+	}
 	_ = json.Unmarshal(schema, &object) // cannot fail
-	delete(object, "additionalProperties")
-	if object["properties"] == nil {
+	if len(object.Properties) == 0 {
 		return nil
+	}
+	for _, property := range object.Properties {
+		if property.AnyOf != nil {
+			property.Type = property.AnyOf[0].Type
+			property.AnyOf = nil
+		}
 	}
 	return plainJSON(object)
 }

@@ -128,6 +128,19 @@ func (n wholeSeconds) or(byDefault time.Duration) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
+// jobID is an id. Some models give the number in it as a number.
+type jobID string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (id *jobID) UnmarshalJSON(raw []byte) error {
+	var number json.Number
+	if raw[0] != '"' && json.Unmarshal(raw, &number) == nil {
+		*id = jobID(number)
+		return nil
+	}
+	return json.Unmarshal(raw, (*string)(id))
+}
+
 // flag is a boolean.
 type flag bool
 

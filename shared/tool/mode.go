@@ -150,12 +150,11 @@ func middle(r *shared.Result, o shared.Output) string {
 	if o.Path != "" && o.PathError == "" {
 		where = "all of it: " + o.Path
 	}
-	head := fmt.Sprintf("output truncated in middle: got %s, showing %d",
-		count(int(o.TotalBytes), "byte"), o.OutputBytes)
-	snip := fmt.Sprintf("snip: %s, %s; %s",
+	head := fmt.Sprintf("output truncated in middle: got %s, showing %d; %s",
+		count(int(o.TotalBytes), "byte"), o.OutputBytes, where)
+	snip := fmt.Sprintf("snip: %s, %s",
 		count(int(o.TotalBytes)-o.OutputBytes, "byte"),
-		count(max(0, int(o.TotalLines)-o.OutputLines), "line"),
-		where)
+		count(max(0, int(o.TotalLines)-o.OutputLines), "line"))
 	return bracket(head) + "\n" + shownAround(r, o, bracket(snip)+"\n")
 }
 

@@ -45,8 +45,8 @@ func TestModeUnitOutputTruncationAtVariousSizes(t *testing.T) {
 				return
 			}
 			assert.True(t, strings.HasPrefix(answer.Text, "[output truncated in middle: got "), answer.Text[:100])
-			numbers := fmt.Sprintf("got %d bytes, showing %d]\n", size, 2*end)
-			assert.Contains(t, answer.Text, numbers+output[:end]+fmt.Sprintf("…\n[snip: %d bytes, 0 lines; all of it: %s]\n…", size-2*end, answer.Result.Stdout.Path)+output[size-end:])
+			numbers := fmt.Sprintf("got %d bytes, showing %d; all of it: %s]\n", size, 2*end, answer.Result.Stdout.Path)
+			assert.Contains(t, answer.Text, numbers+output[:end]+fmt.Sprintf("…\n[snip: %d bytes, 0 lines]\n…", size-2*end)+output[size-end:])
 		})
 	}
 }
@@ -84,6 +84,7 @@ func TestModeUnitParsingAndValidation(t *testing.T) {
 	for arguments, want := range map[string]shared.ExecuteRequest{
 		`{"command":"ls"}`:                     {Mode: shared.ModeTerminate, Timeout: 30 * time.Second},
 		`{"command":"ls","mode":null}`:         {Mode: shared.ModeTerminate, Timeout: 30 * time.Second},
+		`{"command":"ls","mode":""}`:           {Mode: shared.ModeTerminate, Timeout: 30 * time.Second},
 		`{"command":"ls","mode":"default"}`:    {Mode: shared.ModeTerminate, Timeout: 30 * time.Second},
 		`{"command":"ls","mode":"slow"}`:       {Mode: shared.ModeTerminate, Timeout: 15 * time.Minute},
 		`{"command":"ls","mode":"background"}`: {Mode: shared.ModeBackground, Timeout: 24 * time.Hour},
@@ -93,7 +94,7 @@ func TestModeUnitParsingAndValidation(t *testing.T) {
 		newTools(t, tool.Mode, bash).Call(t.Context(), tool.Call{Name: "bash", Arguments: []byte(arguments)})
 		assert.Equal(t, []any{want}, bash.requests, arguments)
 	}
-	for _, mode := range []string{`"fast"`, `""`, `"Slow"`, `1`, `["slow"]`} {
+	for _, mode := range []string{`"fast"`, `"Slow"`, `1`, `["slow"]`} {
 		bash := new(fake)
 		answer := newTools(t, tool.Mode, bash).Call(t.Context(), tool.Call{Name: "bash", Arguments: []byte(`{"command":"ls","mode":` + mode + `}`)})
 		assert.True(t, answer.IsError, mode)

@@ -66,32 +66,34 @@ func newNative(bash shared.Bash, opts Options) *Toolset {
 	}}
 }
 
+// The fields of these structs are called as those of the contract's requests: see ownWords.
+
 type nativeArgs struct {
 	Command    command      `json:"command" jsonschema:"The command, for bash -c"`
 	Timeout    wholeSeconds `json:"timeout,omitempty" jsonschema:"Seconds until the command goes on as a job (default {timeout_s}, at most {max_s}{call_limit})"`
 	Background flag         `json:"background,omitempty" jsonschema:"Make it a job at once, for example a server"`
 	Dir        string       `json:"dir,omitempty" jsonschema:"Directory to run in"`
-	TTY        flag         `json:"tty,omitempty" jsonschema:"Run it in a terminal, for programs that ask or draw: {bash_input} types into it, and answers show its screen"`
+	Stdin      flag         `json:"tty,omitempty" jsonschema:"Run it in a terminal, for programs that ask or draw: {bash_input} types into it, and answers show its screen"`
 	Input      string       `json:"input,omitempty" jsonschema:"Text for its stdin, which stays open: {bash_input} sends more, or closes it"`
 }
 
 type nativeJobArgs struct {
-	ID      string       `json:"id" jsonschema:"The id of the job"`
+	ID      jobID        `json:"id" jsonschema:"The id of the job"`
 	Wait    wholeSeconds `json:"wait,omitempty" jsonschema:"Seconds to wait at most, for the job's end or for wait_for (default 0, with wait_for 60; at most {max_s}{call_limit})"`
 	WaitFor pattern      `json:"wait_for,omitempty" jsonschema:"Regular expression: return as soon as new output matches"`
 	All     flag         `json:"all,omitempty" jsonschema:"Show all output from the beginning, as text, and let wait_for match it"`
 }
 
 type nativeInputArgs struct {
-	ID      string       `json:"id" jsonschema:"The id of the job, which was started with tty or input"`
-	Input   string       `json:"input,omitempty" jsonschema:"What to write; \\n ends a line, in a terminal \\u0003 is Ctrl-C"`
-	Close   flag         `json:"close_input,omitempty" jsonschema:"Then end its input (in a terminal: Ctrl-D)"`
-	Wait    wholeSeconds `json:"wait,omitempty" jsonschema:"As for {bash_job}"`
-	WaitFor pattern      `json:"wait_for,omitempty" jsonschema:"As for {bash_job}"`
+	ID         jobID        `json:"id" jsonschema:"The id of the job, which was started with tty or input"`
+	Input      string       `json:"input,omitempty" jsonschema:"What to write; \\n ends a line, in a terminal \\u0003 is Ctrl-C"`
+	CloseInput flag         `json:"close_input,omitempty" jsonschema:"Then end its input (in a terminal: Ctrl-D)"`
+	Wait       wholeSeconds `json:"wait,omitempty" jsonschema:"As for {bash_job} (default: until the output pauses)"`
+	WaitFor    pattern      `json:"wait_for,omitempty" jsonschema:"As for {bash_job}"`
 }
 
 type nativeKillArgs struct {
-	ID string `json:"id" jsonschema:"The id of the job"`
+	ID jobID `json:"id" jsonschema:"The id of the job"`
 }
 
 func (d *native) run(ctx context.Context, args nativeArgs, live io.Writer) Answer {
@@ -101,7 +103,7 @@ func (d *native) run(ctx context.Context, args nativeArgs, live io.Writer) Answe
 	req.Merge = true
 	req.Input = args.Input
 	switch {
-	case bool(args.TTY):
+	case bool(args.Stdin):
 		req.Stdin = shared.StdinTTY
 	case args.Input != "":
 		req.Stdin = shared.StdinPipe
@@ -114,6 +116,7 @@ func (d *native) run(ctx context.Context, args nativeArgs, live io.Writer) Answe
 	if err != nil {
 		return d.failed("", err)
 	}
+	d.addCancelled(r)
 	id := d.addJob(r, req.Mode)
 	text := outcomeOf(r)
 	if id != "" {
@@ -126,7 +129,7 @@ func (d *native) run(ctx context.Context, args nativeArgs, live io.Writer) Answe
 }
 
 func (d *native) job(ctx context.Context, args nativeJobArgs, _ io.Writer) Answer {
-	return d.look(ctx, args.ID, shared.CheckRequest{
+	return d.look(ctx, string(args.ID), shared.CheckRequest{
 		All:     bool(args.All),
 		Wait:    args.Wait.or(0),
 		WaitFor: string(args.WaitFor),
@@ -134,12 +137,21 @@ func (d *native) job(ctx context.Context, args nativeJobArgs, _ io.Writer) Answe
 }
 
 func (d *native) input(ctx context.Context, args nativeInputArgs, _ io.Writer) Answer {
-	return d.look(ctx, args.ID, shared.CheckRequest{
+	id := string(args.ID)
+	req := shared.CheckRequest{
 		Input:      args.Input,
-		CloseInput: bool(args.Close),
+		CloseInput: bool(args.CloseInput),
 		Wait:       args.Wait.or(0),
 		WaitFor:    string(args.WaitFor),
-	})
+	}
+	if req.Wait > 0 || req.WaitFor != "" {
+		return d.look(ctx, id, req)
+	}
+	err := d.settle(ctx, id, req)
+	if err != nil {
+		return d.failed(id, err)
+	}
+	return d.look(ctx, id, shared.CheckRequest{})
 }
 
 func (d *native) look(ctx context.Context, id string, req shared.CheckRequest) Answer {
@@ -156,11 +168,12 @@ func (d *native) look(ctx context.Context, id string, req shared.CheckRequest) A
 }
 
 func (d *native) kill(ctx context.Context, args nativeKillArgs, _ io.Writer) Answer {
-	r, said, err := d.tasks.kill(ctx, "job "+args.ID, args.ID)
+	id := string(args.ID)
+	r, said, err := d.tasks.kill(ctx, "job "+id, id)
 	if err != nil {
-		return d.failed(args.ID, err)
+		return d.failed(id, err)
 	}
-	return Answer{Text: nativeText(r, said), IsError: !over(r), Result: r, ID: args.ID}
+	return Answer{Text: nativeText(r, said), IsError: !over(r), Result: r, ID: id}
 }
 
 // jobs lists the jobs that have an id here.
@@ -171,11 +184,14 @@ func (d *native) jobs(ctx context.Context, _ struct{}, _ io.Writer) Answer {
 	}
 	var lines []string
 	for _, t := range d.known() {
+		r := t.final.Load()
 		i := slices.IndexFunc(all.Jobs, t.is)
-		if i < 0 {
+		switch {
+		case i >= 0:
+			r = &all.Jobs[i]
+		case !t.isCancelled:
 			continue
 		}
-		r := &all.Jobs[i]
 		command := shorten(oneLine(r.Command), maxQuoted)
 		lines = append(lines, fmt.Sprintf("%s %s: %s", t.id, outcomeOf(r), command))
 	}
@@ -226,9 +242,13 @@ func withoutBlanks(text string) []string {
 	return lines
 }
 
-// nativeText is the new output and, below it, what the tool says.
+// nativeText is the new output and, below it, what the tool says. If output is left out, that
+// stands first: some clients cut the end of an answer.
 func nativeText(r *shared.Result, said string) string {
 	output := shown(r, r.Stdout)
+	if output != "" && r.Stdout.Truncated {
+		return bracket(said) + "\n" + omission("output", r.Stdout) + withoutNewline(output)
+	}
 	switch {
 	case output != "":
 		output = endLine(output)
@@ -237,16 +257,13 @@ func nativeText(r *shared.Result, said string) string {
 	default:
 		said += "; no new output"
 	}
-	return output + bracket(said) + omission("output", r.Stdout)
+	return output + withoutNewline(bracket(said)+"\n"+omission("output", r.Stdout))
 }
 
-// outcomeOf says what became of a command, or since when it runs.
+// outcomeOf says what became of a command, or since when it runs, and what it left running.
 func outcomeOf(r *shared.Result) string {
-	if r.Status == shared.StatusRunning {
-		return "is running, for " + seconds(r.Duration.Truncate(time.Second))
-	}
-	text := cmp.Or(killed(r, 0), "ended with exit code "+exitCode(r))
-	if len(r.Leftover) > 0 {
+	text := state(r)
+	if r.Status != shared.StatusRunning && len(r.Leftover) > 0 {
 		text += ", but left running " + listed(r.Leftover)
 	}
 	return text

@@ -3,6 +3,7 @@
 package tool_test
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -92,7 +93,7 @@ func TestNativeRun(t *testing.T) {
 	}
 	answer := a.run(args{"command": "ls", "dir": "/nowhere"})
 	assert.True(t, answer.IsError)
-	assert.Equal(t, `INVALID_REQUEST: Dir "/nowhere" cannot be used: it does not exist`, answer.Text)
+	assert.Equal(t, `INVALID_REQUEST: dir "/nowhere" cannot be used: it does not exist`, answer.Text)
 }
 
 func TestNativeACommandThatTakesLongBecomesAJob(t *testing.T) {
@@ -202,4 +203,35 @@ func (a *agent) awaitScreen(pid int, text string) {
 // inNoTime is an answer that came at once.
 func inNoTime(text string) string {
 	return regexp.MustCompile(`is running, for \d+s`).ReplaceAllString(text, "is running, for 0s")
+}
+
+// Without wait an answer to input has what a program says to it, and not only its echo.
+func TestNativeInputWaitsUntilTheOutputPauses(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, tool.Native)
+	started := a.run(args{"command": "read -p 'name? ' x; sleep 0.15; read -p \"age of $x? \" y; " + plugintest.Forever, "tty": true, "timeout": 1})
+	answer := a.use("bash_input", args{"id": started.ID, "input": "eve\r"})
+	assert.Contains(t, answer.Text, "age of eve?")
+	answer = a.use("bash_input", args{"id": started.ID, "input": "\u0003"})
+	assert.Contains(t, answer.Text, "exit code 130")
+}
+
+// A client that cancels a call in a person's words may do so because of its timeout: the command
+// is killed, and its model learns what became of it.
+func TestNativeListsWhatACancelKilled(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, tool.Native)
+	ctx, cancel := context.WithCancel(t.Context())
+	live := writerFunc(func(p []byte) (int, error) {
+		cancel()
+		return len(p), nil
+	})
+	raw := []byte(`{"command":"echo begun; ` + plugintest.Forever + `"}`)
+	a.Call(ctx, tool.Call{Name: "bash", Arguments: raw, Live: live})
+	list := a.use("bash_jobs", nil).Text
+	id := oneOf(t, `(job_\w+) cancelled and killed: echo begun`, list)
+	assert.Equal(t, "begun\n[job "+id+" cancelled and killed]", a.use("bash_job", args{"id": id}).Text)
+	assert.Contains(t, a.use("bash_job", args{"id": id}).Text, "not shown again")
+	assert.Equal(t, list, a.use("bash_jobs", nil).Text)
+	assert.Contains(t, a.use("bash_kill", args{"id": id}).Text, "had already ended")
 }

@@ -24,6 +24,10 @@ type Options struct {
 	// Env has variables (KEY=VALUE) for every command, beside the session's.
 	Env []string
 
+	// Confined says what every command may touch, as Result.Confined does. The model learns it
+	// before it runs anything.
+	Confined string
+
 	// Names and Descriptions replace those of the dialect's tools. The keys are the
 	// dialect's names.
 	Names        map[string]string
@@ -37,6 +41,10 @@ type Options struct {
 
 	// Limits are those of the output in an answer; the zero value: the dialect's.
 	Limits shared.Limits
+
+	// Most caps those limits, for a client that cuts answers: MaxBytes of a stream and, unless both
+	// ends are kept, MaxLines. 0: no cap.
+	Most shared.Limits
 
 	// MaxWait is how long a call may take; 0: as long as its command's timeout. A
 	// command that runs longer goes on as a job, in every dialect, and the answer
@@ -63,8 +71,23 @@ func goesOn(timeout time.Duration) string {
 func (o Options) withDefaults(defaults Options) Options {
 	o.MaxTimeout = cmp.Or(o.MaxTimeout, defaults.MaxTimeout, 24*time.Hour)
 	o.Timeout = cmp.Or(o.Timeout, min(defaults.Timeout, o.MaxTimeout))
-	o.Limits = cmp.Or(o.Limits, defaults.Limits)
+	o.Limits = capped(cmp.Or(o.Limits, defaults.Limits), o.Most)
 	return o
+}
+
+// capped returns limits of which none is beyond most.
+func capped(l, most shared.Limits) shared.Limits {
+	if most.MaxBytes > 0 {
+		l.MaxBytes = min(cmp.Or(l.MaxBytes, shared.DefaultMaxBytes), most.MaxBytes)
+		l.Ends = min(l.Ends, most.MaxBytes/2)
+	}
+	if l.MaxLines < 0 && most.MaxLines > 0 {
+		l.MaxLines = most.MaxLines
+	}
+	if most.MaxLines > 0 {
+		l.MaxLines = min(cmp.Or(l.MaxLines, shared.DefaultMaxLines), most.MaxLines)
+	}
+	return l
 }
 
 // validate checks options that have no zero values.

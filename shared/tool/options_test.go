@@ -208,6 +208,13 @@ func TestRender(t *testing.T) {
 					assert.Equal(t, schema, got["input_schema"])
 				case tool.Gemini:
 					parameters, _ := got["parameters"].(map[string]any)
+					properties, _ := schema["properties"].(map[string]any)
+					for _, property := range properties {
+						if p := property.(map[string]any); p["anyOf"] != nil {
+							p["type"] = "integer" // it takes no choice beside a description
+							delete(p, "anyOf")
+						}
+					}
 					assert.Equal(t, schema["properties"], parameters["properties"])
 				}
 				assert.Equal(t, d.Name, got["name"])

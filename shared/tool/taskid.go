@@ -76,12 +76,12 @@ type taskIDArgs struct {
 }
 
 // check takes timeouts of any length: those beyond the longest are cut to it.
-func (a taskIDArgs) check(map[string]bool) error {
+func (a taskIDArgs) check(arguments) error {
 	return a.Timeout.checkRange("timeout", 0, maxInteger)
 }
 
 type taskIDJobArgs struct {
-	ID string `json:"task_id" jsonschema:"The ID of the background task"`
+	ID jobID `json:"task_id" jsonschema:"The ID of the background task"`
 }
 
 func (d *taskID) run(ctx context.Context, args taskIDArgs, live io.Writer) Answer {
@@ -106,11 +106,11 @@ func (d *taskID) run(ctx context.Context, args taskIDArgs, live io.Writer) Answe
 		if letRun(ctx) && !bool(args.Background) {
 			text += " " + goesOn(req.Timeout)
 		}
-		return Answer{Text: text + d.moved(id, r), Result: r, ID: id}
+		return Answer{Text: beforeCut(r) + text + d.moved(id, r), Result: r, ID: id}
 	case r.Status == shared.StatusKilled:
-		return Answer{Text: cancelled(r), Result: r, ID: id}
+		return Answer{Text: beforeCut(r) + cancelled(r), Result: r, ID: id}
 	}
-	return Answer{Text: d.report(id, r), Result: r, ID: id}
+	return Answer{Text: beforeCut(r) + d.report(id, r), Result: r, ID: id}
 }
 
 // moved is the text of a command that goes on as a task, after its first line.
@@ -142,7 +142,7 @@ func outputs(r *shared.Result) string {
 	case parts == nil:
 		return "(no output yet)\n"
 	}
-	return endLine(strings.Join(parts, "\n") + strings.TrimPrefix(omissions(r), "\n"))
+	return endLine(strings.Join(parts, "\n"))
 }
 
 // cancelled is the text of a command that was killed.
@@ -182,11 +182,11 @@ func (d *taskID) report(id string, r *shared.Result) string {
 		text += "\nTask ID: " + id + d.opts.fill(" (of the background PIDs; "+
 			"use {bash_output} to read their output, {kill_bash} to terminate them)")
 	}
-	return text + omissions(r)
+	return text
 }
 
 func (d *taskID) output(ctx context.Context, args taskIDJobArgs, _ io.Writer) Answer {
-	id := args.ID
+	id := string(args.ID)
 	_, r, err := d.check(ctx, id, shared.CheckRequest{All: true})
 	if err != nil {
 		return d.failed(id, err)
@@ -206,11 +206,11 @@ func (d *taskID) output(ctx context.Context, args taskIDJobArgs, _ io.Writer) An
 	if len(r.Leftover) > 0 {
 		text += "\nBackground PIDs: " + pids(r, 50, ", ")
 	}
-	return Answer{Text: withoutNewline(text), Result: r, ID: id}
+	return Answer{Text: beforeCut(r) + withoutNewline(text), Result: r, ID: id}
 }
 
 func (d *taskID) kill(ctx context.Context, args taskIDJobArgs, _ io.Writer) Answer {
-	id := args.ID
+	id := string(args.ID)
 	t, r, err := d.check(ctx, id, shared.CheckRequest{All: true})
 	switch {
 	case err != nil:

@@ -28,9 +28,23 @@ type task struct {
 	// started tells the job from a later one with the same pid.
 	started time.Time
 
-	// final is the last account of a task that this toolset has killed, as the Bash has
-	// forgotten it. It is nil for other tasks.
+	// final is the last account of a task that this toolset has killed, or whose call was
+	// cancelled, as the Bash has forgotten it. It is nil for other tasks.
 	final atomic.Pointer[shared.Result]
+
+	// isCancelled says that the task was killed because its call was cancelled.
+	isCancelled bool
+
+	// held are the unfinished last lines of stdout and stderr, which no filter has seen yet.
+	// tasks.mu guards them.
+	held [2]string
+}
+
+// keep keeps the last account of a task without the output, which was shown.
+func (t *task) keep(final shared.Result) {
+	final.Stdout = withoutContent(final.Stdout)
+	final.Stderr = withoutContent(final.Stderr)
+	t.final.Store(&final)
 }
 
 // is reports whether r is an account of the task.
@@ -55,6 +69,23 @@ func (s *tasks) addJob(r *shared.Result, mode shared.Mode) string {
 	if r.PID == 0 || over(r) && mode != shared.ModeBackground {
 		return ""
 	}
+	t := &task{pid: r.PID, started: r.Started}
+	return s.add(t)
+}
+
+// addCancelled gives an id to a command that was killed because its call was cancelled: a client
+// that gives up a call shows its model no answer.
+func (s *tasks) addCancelled(r *shared.Result) {
+	if r.PID == 0 || r.Cause != shared.CauseCancel || !over(r) {
+		return
+	}
+	t := &task{pid: r.PID, started: r.Started, isCancelled: true}
+	t.final.Store(r)
+	s.add(t)
+}
+
+// add gives a task an id.
+func (s *tasks) add(t *task) (id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.list) == maxTasks {
@@ -62,9 +93,9 @@ func (s *tasks) addJob(r *shared.Result, mode shared.Mode) string {
 	}
 	s.made++
 	// The letters keep an id of an earlier session, which a model may remember, from working.
-	id := fmt.Sprintf("%s%d%s", s.prefix, s.made, strings.ToLower(rand.Text()[:3]))
-	s.list = append(s.list, &task{id: id, pid: r.PID, started: r.Started})
-	return id
+	t.id = fmt.Sprintf("%s%d%s", s.prefix, s.made, strings.ToLower(rand.Text()[:3]))
+	s.list = append(s.list, t)
+	return t.id
 }
 
 // dropLocked drops the oldest task that was killed or, if there is none, the oldest task.
@@ -104,8 +135,14 @@ func notFound(message string) error {
 func (s *tasks) check(ctx context.Context, id string, req shared.CheckRequest) (*task, *shared.Result, error) {
 	t, peeked, err := s.peek(ctx, id, req)
 	isRead := ctx.Err() == nil || errors.Is(context.Cause(ctx), shared.ErrDetach)
-	if err != nil || t.final.Load() != nil || !isRead {
+	if err != nil || !isRead {
 		return t, peeked, err
+	}
+	if t.final.Load() != nil {
+		if !req.All {
+			t.keep(*peeked)
+		}
+		return t, peeked, nil
 	}
 	again := shared.CheckRequest{
 		PID:    t.pid,
@@ -141,6 +178,32 @@ func (s *tasks) await(ctx context.Context, id string, req shared.CheckRequest) (
 	return r, notes, nil
 }
 
+// pause is how long output stays away until it is taken for complete, and longestPause how long
+// that is waited for.
+const (
+	pause        = 250 * time.Millisecond
+	longestPause = 5 * time.Second
+)
+
+// settle makes a request, which has input for a task, and returns once the task's output pauses.
+func (s *tasks) settle(ctx context.Context, id string, req shared.CheckRequest) error {
+	req.Wait = pause
+	seen := int64(-1)
+	for until := time.Now().Add(longestPause); time.Now().Before(until) && ctx.Err() == nil; {
+		_, r, err := s.peek(ctx, id, req)
+		if err != nil {
+			return err
+		}
+		written := r.Stdout.TotalBytes + r.Stderr.TotalBytes
+		if written == seen || over(r) {
+			return nil
+		}
+		seen = written
+		req = shared.CheckRequest{Wait: pause}
+	}
+	return nil
+}
+
 // kill ends a task. It returns the last account, with the output that no answer has shown, and
 // says what was done with the task, without a full stop at the end. what is the task's name in
 // that sentence.
@@ -171,10 +234,7 @@ func (s *tasks) kill(ctx context.Context, what, id string) (r *shared.Result, sa
 	if !over(final) {
 		return &last, what + " was sent SIGKILL, but " + unstoppable, nil
 	}
-	kept := *final
-	kept.Stdout = withoutContent(final.Stdout)
-	kept.Stderr = withoutContent(final.Stderr)
-	t.final.Store(&kept)
+	t.keep(*final)
 	return &last, join(". ", what+" terminated", endedToo(final)), nil
 }
 
@@ -275,6 +335,16 @@ func (s *tasks) known() []*task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.list)
+}
+
+// hold replaces the unfinished line of a task's stream that is held back, and returns the one
+// before.
+func (s *tasks) hold(t *task, stream int, line string) (before string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before = t.held[stream]
+	t.held[stream] = line
+	return before
 }
 
 // newest lists the newest ids, for a model that has lost one.

@@ -21,7 +21,7 @@ type Definition struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 
-	// InputSchema is a JSON Schema of an object without other properties.
+	// InputSchema is a JSON Schema of an object.
 	InputSchema json.RawMessage `json:"input_schema"`
 
 	Hints Hints `json:"-"`
@@ -99,6 +99,9 @@ type tool struct {
 	Definition
 	schema *jsonschema.Schema
 
+	// arguments maps fields of the contract's requests to the arguments that set them.
+	arguments map[string]string
+
 	// call executes a call. Its error is about the arguments.
 	call func(context.Context, Call) (Answer, error)
 }
@@ -128,8 +131,9 @@ func define[A any](opts Options, name, description string, hints Hints, call han
 			InputSchema: text,
 			Hints:       hints,
 		},
-		schema: schema,
-		call:   decodeAndCall,
+		schema:    schema,
+		arguments: argumentNames[A](),
+		call:      decodeAndCall,
 	}
 }
 
@@ -173,6 +177,9 @@ func (t *Toolset) rename() error {
 		tool := &t.tools[i]
 		tool.Name = cmp.Or(t.opts.Names[name], name)
 		tool.Description = cmp.Or(t.opts.Descriptions[name], tool.Description)
+		if i == 0 { // the tool that runs commands
+			tool.Description += t.confinement()
+		}
 		isTaken := slices.Index(t.names(), tool.Name) < i
 		if isTaken || !toolName.MatchString(tool.Name) {
 			return fmt.Errorf("cannot name a tool %q: give each its own name of 1 to 64 letters, digits, _ and -",
@@ -202,7 +209,8 @@ func (t *Toolset) Definitions() []Definition {
 // Instructions tell a model how the tools work together, for protocols that have a place for
 // that beside the definitions.
 func (t *Toolset) Instructions() string {
-	return "Each command runs in a fresh bash: a cd or a variable lasts for that command only. " + t.instructions
+	return "Each command runs in a fresh bash: a cd or a variable lasts for that command only. " +
+		t.instructions + t.confinement()
 }
 
 // Call executes a call. When ctx ends, so does the command that the call runs,
@@ -227,7 +235,10 @@ func (t *Toolset) Call(ctx context.Context, c Call) Answer {
 	if err != nil {
 		return malformed("invalid arguments: %v\nUsage: %s %s", err, c.Name, usage(t.tools[i].schema))
 	}
-	answer = confined(answer)
+	if answer.Err != nil {
+		answer.Text = t.tools[i].ownWords(answer.Text, answer.Err, t.tools)
+	}
+	answer = t.confined(answer)
 	if r := answer.Result; r != nil && !t.terse {
 		answer.Text += notable("", r.Stdout) + notable("stderr: ", r.Stderr) + waiting(t.opts, r)
 	}
