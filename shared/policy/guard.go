@@ -139,8 +139,12 @@ func surroundings(req shared.ExecuteRequest) []Part {
 
 // denied names the part that a command was denied for.
 func denied(who string, part Matched, why string) error {
+	name := part.Unknown
+	if name == "" {
+		name = quote(part.String())
+	}
 	message := fmt.Sprintf("the command did not run: %s %s%s. Do it in another way, or do without it",
-		who, quote(part.String()), strings.TrimSuffix(why, "."))
+		who, name, strings.TrimSuffix(why, "."))
 	return &shared.Error{Code: shared.CodeDenied, Message: message, Field: "Command"}
 }
 
