@@ -92,7 +92,8 @@ func expands(bare string) bool {
 	if bare == "[" { // the command
 		return false
 	}
-	braces := strings.Contains(bare, "{") && (strings.Contains(bare, ",") || strings.Contains(bare, ".."))
+	open := strings.Count(bare, "{")
+	braces := open > 1 || open == 1 && (strings.Contains(bare, ",") || strings.Contains(bare, ".."))
 	blank := strings.ContainsFunc(bare, func(r rune) bool { return r < ' ' || r == '\x7f' })
 	return braces || blank || strings.ContainsAny(bare, "*?[") ||
 		strings.Contains(bare, "\x85") || strings.Contains(bare, "\xa0")
