@@ -40,7 +40,8 @@ var reading = []string{
 	"for i in 1 2; do echo hi; done", "while false; do ls; done", "case a in a) ls ;; *) pwd ;; esac", "! grep -q omega a.txt",
 	"(cd evil; ls) && { pwd; }", "show() { git log -1; }; show", "x=1; y=$(git rev-parse HEAD); ls", "[[ -f a.txt && a == b ]]",
 	"((1 + 2 > 2))", "/bin/ls /", "l''s \"-l\"", "ls \\\n  -l", `printf '%s\n' "touch hit"`, "echo touch hit", "ls -- ';touch hit'",
-	"git log --grep='$(touch hit)' -1", "echo '`touch hit`' \"\\$(touch hit)\" \\; touch hit",
+	"git log --grep='$(touch hit)' -1", "git branch -a", "git remote -v", "git status -uno", "[ 'a[$(touch hit)]' -eq 0 ]",
+	"printf %d 'a[$(touch hit)]'", "sed 's/[a-z]/x/;s/[[:space:]]*$//' a.txt", "exit 'a[$(touch hit)]'", "seq 'a[$(touch hit)]'", "echo '`touch hit`' \"\\$(touch hit)\" \\; touch hit",
 }
 
 // hiding are commands that change a file, most by making hit, and try not to look like it.
@@ -95,7 +96,7 @@ var hiding = []string{
 	"git diff --output=hit", "git diff --output hit", "git log -1 --output=hit", "git show -- --output=x; git show --output=hit",
 	"git -c alias.x='!touch hit' x", "git -c diff.external='touch hit #' diff",
 	"git --exec-path=evil x", "git -C evil init -q", "git grep -O./canary alpha", "git grep --open-files-in-pager=./canary alpha",
-	"git config alias.x '!touch hit'", "git branch other", "git diff <&---output=hit", "git diff 2>&---output=hit",
+	"git config alias.x '!touch hit'", "git branch other", "git remote add x y", "git diff <&---output=hit", "git diff 2>&---output=hit",
 	"git diff --no-index --output=hit a.txt b.txt", "sort -o hit a.txt", "sort a.txt -ohit", "sort a.txt --output=hit", "sort --outp hit a.txt", "sort -uo hit a.txt",
 	"sort -S 1k --compress-program=./canary big.txt", "uniq a.txt hit", "uniq -c a.txt hit", "sed -n 'w hit' a.txt", "sed 's/a/b/w hit' a.txt",
 	"sed -n '1e touch hit' a.txt", "sed 's/.*/touch hit/e' a.txt", "sed -n '/[/]/p;1e touch hit' a.txt", "sed -i s/alpha/omega/ a.txt", "sed -n p a.txt -i.old",
@@ -117,9 +118,9 @@ var inert = []string{
 	"sudo cat a.txt", "sudo -u bob -- cat a.txt", "doas cat a.txt", "rg --pre ./canary alpha", "rg -z alpha", "rg --hostname-bin=./canary x", "tree -o hit",
 	"tar tf host:x.tar", "date 010203042026", "date -s yesterday", "hostname other", "cat < /dev/tcp/127.0.0.1/9", "echo a > /dev/udp/127.0.0.1/9", "zsh -c 'ls'",
 	"busybox ls", "${ ls; }", "echo ${ ls; }", "alias ls='touch hit'; ls", `sh -c "cat \$'a\\'; touch hit #'"`, "sh -c 'cat <(ls)'", `echo $"ls"`, "{PATH}>/dev/null ls", "enable -f ./x.so ls",
-	"BASHOPTS=expand_aliases bash -c ls", "env -u HOME ls", "exec -a git ls", "ls +(a)", "ls ~root", "ls '~/x'", "ls a\u00e0\u00a0b", "git diff --help", "git remote add x y", "ls\r\nls", "\xff", "xargs",
+	"BASHOPTS=expand_aliases bash -c ls", "env -u HOME ls", "exec -a git ls", "ls +(a)", "ls ~root", "ls '~/x'", "ls a\u00e0\u00a0b", "git diff --help", "ls\r\nls", "\xff", "xargs",
 	"bind x", "complete -C ls ls", "fc -s", "export -f ls", "readonly x", "set -o posix", "set -- a", "unset -f ls", "wait -p x", "`ls", "ls <<EOF", "((",
-	"git diff --outp=hit", "git log --grep -- --output=hit", "git -c core.pager='touch hit #' -p log", "PAGER='touch hit #' git log",
+	"sed 's/[/x/;s|]/y/w hit|z|' a.txt", "git diff --outp=hit", "git log --grep -- --output=hit", "git -c core.pager='touch hit #' -p log", "PAGER='touch hit #' git log",
 	"ls; )\ntouch hit", "ls && touch hit)", "export 'a[$(touch hit)]=1'", "getopts a 'x[$(touch hit)]' -a",
 	"mapfile 'a[$(touch hit)]' < a.txt", "read -a 'b[$(touch hit)]'",
 }

@@ -27,8 +27,8 @@ type Answer struct {
 	Decision Decision // Allow; anything else is a no
 
 	// Always makes the policy allow each part that was asked about from now on, with the same words
-	// and no others, in spite of rules that ask. It has no effect on unknown parts, and none on a
-	// command that has run already.
+	// and no others, in whatever directory and in spite of rules that ask. It has no effect on unknown
+	// parts, and none on a command that has run already.
 	Always bool
 
 	// Confine replaces the policy's. nil: the policy's stays, but a command that runs again may

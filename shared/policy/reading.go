@@ -84,14 +84,16 @@ var readers = []reader{
 	{command: "git --no-pager log *", letters: diffLetters, names: logNames},
 	{command: "git --no-pager show *", letters: diffLetters, names: logNames},
 	{command: "git blame *", letters: "bcCeflLMnpstw0123456789", names: "--date --porcelain --line-porcelain"},
+	{command: "git branch *", letters: "arv", names: "--all --list --remotes --show-current", only: isAlone},
 	{command: "git diff *", letters: diffLetters, names: diffNames},
 	{command: "git log *", letters: diffLetters, names: logNames},
 	{command: "git ls-files *", letters: "cdmoiksutvzfxX", names: `--cached --deleted --modified --others
 		--exclude-standard`},
+	{command: "git remote *", letters: "v", only: isAlone},
 	{command: "git rev-parse *", letters: "q", names: `--abbrev-ref --short --verify --show-toplevel --git-dir
 		--is-inside-work-tree --show-prefix`},
 	{command: "git show *", letters: diffLetters, names: logNames},
-	{command: "git status *", letters: "bsuvz", names: `--branch --ignored --long --porcelain --short
+	{command: "git status *", letters: "abklmnorsuvz", names: `--branch --ignored --long --porcelain --short
 		--untracked-files`},
 	{command: "grep *", letters: grepLetters, names: grepNames},
 	{command: "head *", letters: "*"},
@@ -167,6 +169,9 @@ func operands(words []string) []string {
 // isInput reports whether uniq has one operand at most: the second is a file that it writes.
 func isInput(words []string) bool { return len(operands(words)) <= 1 }
 
+// isAlone reports whether a subcommand has no operands: another would change something.
+func isAlone(words []string) bool { return len(operands(words)) == 1 }
+
 // formats reports whether the operands of date are formats: another would set the clock.
 func formats(words []string) bool {
 	return !slices.ContainsFunc(operands(words), func(word string) bool { return !strings.HasPrefix(word, "+") })
@@ -191,7 +196,9 @@ func finds(words []string) bool {
 var printing = func() *regexp.Regexp {
 	upTo := func(delimiter string) string {
 		delimiter = regexp.QuoteMeta(delimiter)
-		return `([^\\\n` + delimiter + `]|\\[^\na-zA-Z` + delimiter + `]|\\[nstwWbB])*` + delimiter
+		escape := `\\[^\na-zA-Z` + delimiter + `]|\\[nstwWbB]`
+		class := `\[\^?(\[:[a-z]+:\]|[^][\\\n` + delimiter + `])+\]` // without the delimiter, which may end it or not
+		return `([^[\\\n` + delimiter + `]|` + escape + `|` + class + `)*` + delimiter
 	}
 	commands := []string{"[pdqP=]"}
 	for _, delimiter := range []string{"/", "|", ",", "#"} {
