@@ -14,6 +14,7 @@ const (
 	CodeNotFound Code = "BASH_NOT_FOUND"
 	CodeStart    Code = "START_FAILED"
 	CodeClosed   Code = "CLOSED"
+	CodeDenied   Code = "DENIED"
 	CodeCrashed  Code = "PLUGIN_CRASHED"
 	CodeInternal Code = "INTERNAL"
 )
@@ -69,6 +70,7 @@ var (
 	ErrNotFound error = &Error{Code: CodeNotFound, Message: "no such job"}
 	ErrStart    error = &Error{Code: CodeStart, Message: "cannot start the command"}
 	ErrClosed   error = &Error{Code: CodeClosed, Message: "the session is closed"}
+	ErrDenied   error = &Error{Code: CodeDenied, Message: "the command is not allowed"}
 	ErrCrashed  error = &Error{Code: CodeCrashed, Message: "the plugin crashed"}
 	ErrInternal error = &Error{Code: CodeInternal, Message: "internal error"}
 )

@@ -50,7 +50,7 @@ var _ plugin.Plugin = (*Plugin)(nil)
 // Server is called by go-plugin in the plugin's process.
 func (p *Plugin) Server(broker *plugin.MuxBroker) (any, error) {
 	server := NewServer(func(config SessionConfig) (Opening, error) {
-		err := configure(p.Impl, config)
+		err := Configure(p.Impl, config)
 		if err != nil {
 			return Opening{}, err
 		}

@@ -126,8 +126,9 @@ func isHere(dir string) bool {
 	return err == nil && os.SameFile(here, there)
 }
 
-// configure gives the settings to a Bash, or says which one it cannot keep.
-func configure(bash Bash, config SessionConfig) error {
+// Configure gives the settings to a Bash, or says which one it cannot keep. A Bash in front of another
+// passes its own settings on with it.
+func Configure(bash Bash, config SessionConfig) error {
 	configurer, ok := bash.(interface{ Configure(SessionConfig) error })
 	if ok {
 		return configurer.Configure(config)
