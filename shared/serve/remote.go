@@ -77,8 +77,9 @@ func (r *Remote) Serve(listener net.Listener) error {
 	})
 }
 
-// Drain refuses new sessions, tells the hosts, waits so long for the end of those that there are, then
-// ends them, and returns when none is left. It may be called again meanwhile, with less patience.
+// Drain refuses new sessions and tells the hosts that the plugin ends. Sessions that are open may go on
+// for as long as patience, then Drain ends them. It returns when none is left. It may be called again
+// meanwhile, with less patience.
 func (r *Remote) Drain(patience time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Session is all that one host does, over one connection after the other.
+// Session is one host's use of the plugin: its calls and streams, which outlive a connection.
 type Session struct {
 	server   *Server
 	name     string

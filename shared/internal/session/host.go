@@ -329,7 +329,7 @@ func (h *Host) tellAll(at *line) {
 	}
 }
 
-// tell sends news. What the plugin has heard of calls that are given up need not be said again.
+// tell sends news. The host then forgets the given-up calls in it: the plugin refuses them from now on.
 func (h *Host) tell(at *line, news TellArgs) {
 	err := at.conn.Call("Plugin.Tell", news, new(Nothing))
 	if err != nil {
