@@ -6,6 +6,7 @@ package agents
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -123,12 +124,12 @@ func bash(command, want string) step { return step{"bash", object{"command": com
 // plays runs a script to its end, and asserts what the model has received.
 func plays(
 	t *testing.T, a agent, timeout time.Duration, steps []step, server ...string,
-) (answers []string, sizes map[string]int) {
+) (answers []string, tools map[string]json.RawMessage) {
 	t.Helper()
 	m := newModel(t, a.prefix+"bash", play(a, steps))
 	s := newSession(t, a, m, timeout, server...)
 	err := s.Run()
-	answers, sizes = m.seen()
+	answers, tools = m.seen()
 	for i, answer := range answers {
 		if i < len(steps) {
 			assert.Regexp(t, "(?s)"+steps[i].want, answer, "step %d", i)
@@ -137,7 +138,7 @@ func plays(
 	if !assert.Len(t, answers, len(steps)) {
 		t.Logf("%v: %s", err, s.output())
 	}
-	return answers, sizes
+	return answers, tools
 }
 
 // asks is a command that asks and waits.
@@ -180,14 +181,14 @@ func forEach(t *testing.T, test func(*testing.T, agent)) {
 
 func TestAgentsAtWork(t *testing.T) {
 	forEach(t, func(t *testing.T, a agent) {
-		answers, sizes := plays(t, a, 0, script(), "-max-wait", "2s")
+		answers, tools := plays(t, a, 0, script(), "-max-wait", "2s")
 		if t.Failed() {
 			return
 		}
 		total := 0
-		for name, size := range sizes {
+		for name, definition := range tools {
 			if strings.HasPrefix(name, a.prefix) {
-				total += size
+				total += len(definition)
 			}
 		}
 		results.add(rowSize, a, fmt.Sprintf("%.1f KB", float64(total)/1000), "")

@@ -24,7 +24,7 @@ type call struct {
 // conversation is what a request to the model says: the tools that there are, and the answers to
 // the tool calls so far.
 type conversation struct {
-	tools   map[string]int // bytes of each tool's definition
+	tools   map[string]json.RawMessage // definitions by name
 	answers []string
 }
 
@@ -58,8 +58,8 @@ type model struct {
 	// shorten older ones.
 	answers []string
 
-	// sizes are the bytes of the definitions of tools, by their names.
-	sizes map[string]int
+	// tools are the definitions of tools, by their names.
+	tools map[string]json.RawMessage
 }
 
 // newModel begins to serve.
@@ -102,12 +102,12 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := protocol.read(body)
-	if c.tools[m.tool] == 0 {
+	if c.tools[m.tool] == nil {
 		protocol.write(w, body, count, nil, "a title")
 		return
 	}
 	m.mu.Lock()
-	m.sizes = c.tools
+	m.tools = c.tools
 	if len(c.answers) > len(m.answers) {
 		m.answers = append(m.answers, c.answers[len(m.answers):]...)
 	}
@@ -116,11 +116,11 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 	protocol.write(w, body, count, next, "done")
 }
 
-// seen returns the answers that the model has seen, and the sizes of the definitions.
-func (m *model) seen() (answers []string, sizes map[string]int) {
+// seen returns the answers and the definitions that the model has seen.
+func (m *model) seen() (answers []string, tools map[string]json.RawMessage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.answers, m.sizes
+	return m.answers, m.tools
 }
 
 // trace keeps a request, for whoever adds an agent.
@@ -142,12 +142,12 @@ func events(w http.ResponseWriter, list ...map[string]any) {
 	}
 }
 
-// define notes the size of a tool's definition.
+// define notes a tool's definition.
 func (c *conversation) define(name string, definition json.RawMessage) {
 	if c.tools == nil {
-		c.tools = make(map[string]int)
+		c.tools = make(map[string]json.RawMessage)
 	}
-	c.tools[name] = len(definition)
+	c.tools[name] = definition
 }
 
 // nameOf returns the name in a definition.

@@ -110,14 +110,14 @@ func TestAgentsOwnTools(t *testing.T) {
 		})
 		s := newSession(t, a, m, 0)
 		err := s.Run()
-		answers, sizes := m.seen()
+		answers, tools := m.seen()
 		if !assert.Len(t, answers, len(own)) {
 			t.Logf("%v: %s", err, s.output())
 			return
 		}
 		total := 0
 		for _, name := range a.own {
-			total += sizes[name]
+			total += len(tools[name])
 		}
 		results.add(rowSize, a, "", fmt.Sprintf("%.1f KB", float64(total)/1000))
 		results.addAnswers(a, answers, false)

@@ -247,7 +247,7 @@ func notable(name string, o shared.Output) string {
 }
 
 // waiting says what a command that runs waits for, if a model can do something about it.
-func waiting(opts Options, r *shared.Result) string {
+func (t *Toolset) waiting(r *shared.Result) string {
 	what, object, _ := strings.Cut(r.Waiting, " ")
 	it := "It"
 	if r.Stdout.TotalBytes+r.Stderr.TotalBytes == 0 && r.Duration >= time.Second {
@@ -256,7 +256,7 @@ func waiting(opts Options, r *shared.Result) string {
 	sentence := ""
 	switch what {
 	case "input":
-		sentence = "It waits for input on its stdin: send some with {bash_input}."
+		sentence = "It waits for input on its stdin: send some with " + t.writer() + "."
 	case "lock":
 		sentence = it + " waits for a lock on " + object + "."
 	case "network":
@@ -264,7 +264,17 @@ func waiting(opts Options, r *shared.Result) string {
 	default:
 		return ""
 	}
-	return "\n" + bracket(opts.fill(sentence))
+	return "\n" + bracket(sentence)
+}
+
+// writer names the tool that writes to a job.
+func (t *Toolset) writer() string {
+	for _, tool := range t.tools {
+		if tool.arguments["Input"] != "" && tool.arguments["Command"] == "" {
+			return tool.Name
+		}
+	}
+	return "another tool"
 }
 
 // fullOutput names the log of a stream.

@@ -111,7 +111,7 @@ func (d *bashID) output(ctx context.Context, args bashIDJobArgs, _ io.Writer) An
 
 func (d *bashID) kill(ctx context.Context, args bashIDJobArgs, _ io.Writer) Answer {
 	id := string(args.ID)
-	r, said, err := d.tasks.kill(ctx, "Process "+id, id)
+	r, said, err := d.tasks.kill(ctx, "Process "+id, id, 0)
 	switch {
 	case errors.Is(err, shared.ErrNotFound) && d.find(id) != nil:
 		return Answer{Text: fmt.Sprintf("Process %s is not running any more.", id), ID: id}

@@ -189,7 +189,7 @@ func matching(re *regexp.Regexp, text string) string {
 
 func (d *claude) kill(ctx context.Context, args claudeKillArgs, _ io.Writer) Answer {
 	id := string(args.ID)
-	r, said, err := d.tasks.kill(ctx, "Shell "+id, id)
+	r, said, err := d.tasks.kill(ctx, "Shell "+id, id, 0)
 	if err != nil {
 		return d.failed(id, err)
 	}

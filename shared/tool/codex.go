@@ -2,10 +2,13 @@ package tool
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"bashplugin/shared"
@@ -27,7 +30,7 @@ func codexDialect() dialect {
 		defaults: Options{
 			Timeout:    10 * time.Second,
 			MaxTimeout: 5 * time.Minute,
-			Limits:     shared.Limits{MaxLines: -1, MaxBytes: 40000, Ends: 20000},
+			Limits:     shared.Limits{MaxLines: -1, MaxBytes: 40000, Ends: 20000, Notable: 10},
 		},
 		instructions: "A command that takes long goes on as a session: " +
 			"{write_stdin} waits for it and types into it.",
@@ -41,7 +44,7 @@ type codex struct{ tasks }
 
 func newCodex(bash shared.Bash, opts Options) *Toolset {
 	d := &codex{tasks{bash: bash, opts: opts, prefix: "session_", noun: "session"}}
-	return &Toolset{terse: true, tools: []tool{
+	return &Toolset{tools: []tool{
 		define(opts, "exec_command", codexDescription, runHints, d.run),
 		define(opts, "write_stdin", codexWriteDescription, runHints, d.write),
 	}}
@@ -65,7 +68,7 @@ func (n tokens) or(byDefault shared.Limits) shared.Limits {
 	if n == 0 {
 		return byDefault
 	}
-	return shared.Limits{MaxBytes: int(n) * tokenBytes, Ends: int(n) * tokenBytes / 2}
+	return shared.Limits{MaxBytes: int(n) * tokenBytes, Ends: int(n) * tokenBytes / 2, Notable: 10}
 }
 
 type codexArgs struct {
@@ -97,8 +100,11 @@ func (d *codex) run(ctx context.Context, args codexArgs, live io.Writer) Answer 
 	if err != nil {
 		return failed("exec_command failed", err)
 	}
-	d.addJob(r, req.Mode)
-	return codexAnswer(r, time.Since(began))
+	told := shared.Output{}
+	if id := d.addJob(r, req.Mode); id != "" {
+		told = d.tell(d.find(id), r.Stdout)
+	}
+	return codexAnswer(r, told, time.Since(began))
 }
 
 func (d *codex) write(ctx context.Context, args codexWriteArgs, _ io.Writer) Answer {
@@ -107,40 +113,78 @@ func (d *codex) write(ctx context.Context, args codexWriteArgs, _ io.Writer) Ans
 	if args.Input == "" {
 		wait = 5 * time.Second
 	}
-	_, r, err := d.check(ctx, strconv.Itoa(int(args.Session)), shared.CheckRequest{
+	id := strconv.Itoa(int(args.Session))
+	req := shared.CheckRequest{
 		Input:  args.Input,
 		Wait:   args.Yield.or(wait),
 		Limits: args.Tokens.or(d.opts.Limits),
-	})
+	}
+	t, r, err := d.check(ctx, id, req)
+	if errors.Is(err, shared.ErrInvalid) {
+		t, r, err = d.unwritten(ctx, id, req, err)
+	}
 	if err != nil {
 		return failed("write_stdin failed", err)
 	}
-	return codexAnswer(r, time.Since(began))
+	return codexAnswer(r, d.tell(t, r.Stdout), time.Since(began))
 }
 
-// codexAnswer is the answer to a call that has taken a time.
-func codexAnswer(r *shared.Result, taken time.Duration) Answer {
+// unwritten answers input that a session does not take: one that has ended shows its last output,
+// and Ctrl-C ends one without a terminal.
+func (d *codex) unwritten(
+	ctx context.Context, id string, req shared.CheckRequest, why error,
+) (*task, *shared.Result, error) {
+	t, r, err := d.peek(ctx, id, shared.CheckRequest{})
+	switch {
+	case err != nil:
+		return nil, nil, why
+	case r.Status != shared.StatusRunning:
+		return d.check(ctx, id, shared.CheckRequest{Limits: req.Limits})
+	case req.Input == "\x03":
+		r, _, err = d.kill(ctx, id, id, syscall.SIGINT)
+		return t, r, err
+	}
+	return nil, nil, why
+}
+
+// codexAnswer is the answer to a call that has taken a time. told is the stream as the answer
+// before had it. What Codex itself does not say comes after its shape.
+func codexAnswer(r *shared.Result, told shared.Output, taken time.Duration) Answer {
 	state := fmt.Sprintf("Process exited with code %d", r.ExitCode)
 	if r.Status == shared.StatusRunning {
 		state = fmt.Sprintf("Process running with session ID %d", r.PID)
 	}
 	id := ""
+	notes := ""
 	if !over(r) {
 		id = strconv.Itoa(r.PID)
 	}
-	size := int64(r.Stdout.OutputBytes)
-	text := r.Stdout.Content
+	size := max(r.Stdout.TotalBytes-told.TotalBytes, int64(r.Stdout.OutputBytes))
+	text := shown(r, r.Stdout)
 	if r.Stdout.Truncated {
-		left := (r.Stdout.TotalBytes - size) / tokenBytes
-		size = r.Stdout.TotalBytes
-		text = fmt.Sprintf("%s…%d tokens truncated…%s", r.Stdout.Head, left, text)
+		text = fmt.Sprintf("Warning: truncated output (original token count: %d)\nTotal output lines: %d\n\n",
+			tokensOf(size), r.Stdout.TotalLines-told.TotalLines)
+		text += fmt.Sprintf("%s…%d tokens truncated…%s",
+			r.Stdout.Head, tokensOf(size-int64(r.Stdout.OutputBytes)), r.Stdout.Content)
+		notes += "\n" + bracket(fullOutput(r.Stdout))
+	}
+	if r.Status != shared.StatusRunning && len(r.Leftover) > 0 {
+		notes += "\n" + bracket(fmt.Sprintf("Still running, in session %d: %s", r.PID, listed(r.Leftover)))
 	}
 	lines := []string{
+		"Chunk ID: " + strings.ToLower(rand.Text()[:6]),
 		fmt.Sprintf("Wall time: %.4f seconds", taken.Seconds()),
 		state,
-		fmt.Sprintf("Original token count: %d", (size+tokenBytes-1)/tokenBytes),
+		fmt.Sprintf("Original token count: %d", tokensOf(size)),
 		"Output:",
 		text,
 	}
-	return Answer{Text: withoutNewline(strings.Join(lines, "\n")), Result: r, ID: id}
+	answer := strings.Join(lines, "\n")
+	if notes != "" {
+		answer = withoutNewline(answer) + notes
+	}
+	return Answer{Text: answer, Result: r, ID: id}
 }
+
+// tokensOf is about how many tokens so many bytes are.
+func tokensOf(size int64) int64 { return (size + tokenBytes - 1) / tokenBytes }

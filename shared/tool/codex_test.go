@@ -12,19 +12,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bashplugin/shared"
+	"bashplugin/shared/internal/plugintest"
 	"bashplugin/shared/tool"
 )
 
-const wall = `^Wall time: \d+\.\d{4} seconds\n`
+const wall = `^Chunk ID: \w{6}\nWall time: \d+\.\d{4} seconds\n`
 
 func TestCodexShapes(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, tool.Codex)
 	answer := a.use("exec_command", args{"cmd": "pwd; echo err >&2; exit 3"})
-	assert.Regexp(t, wall+`Process exited with code 3\nOriginal token count: \d+\nOutput:\n`+a.dir+`\nerr$`, answer.Text)
+	assert.Regexp(t, wall+`Process exited with code 3\nOriginal token count: \d+\nOutput:\n`+a.dir+`\nerr\n$`, answer.Text)
 	assert.False(t, answer.IsError)
 	answer = a.use("exec_command", args{"cmd": "seq 1000", "max_output_tokens": 10, "yield_time_ms": 30000})
-	assert.Regexp(t, wall+`Process exited with code 0\nOriginal token count: 974\nOutput:\n1\n2\n3\n4\n5\n6\n7\n8\n9\n…964 tokens truncated…997\n998\n999\n1000$`, answer.Text)
+	assert.Regexp(t, wall+`Process exited with code 0\nOriginal token count: 974\nOutput:\nWarning: truncated output \(original token count: 974\)\nTotal output lines: 1000\n\n1\n2\n3\n4\n5\n6\n7\n8\n9\n…965 tokens truncated…997\n998\n999\n1000\n\[Full output: /\S+\]$`, answer.Text)
 }
 
 func TestCodexTalksToASession(t *testing.T) {
@@ -40,11 +41,33 @@ func TestCodexTalksToASession(t *testing.T) {
 	text = a.use("write_stdin", args{"session_id": id, "chars": "\x03", "yield_time_ms": 60000}).Text
 	assert.Regexp(t, wall+`Process exited with code 130\n`, text)
 	answer = a.use("write_stdin", args{"session_id": id, "chars": "x"})
-	assert.True(t, answer.IsError)
-	assert.Contains(t, answer.Text, "write_stdin failed: ")
-	assert.Contains(t, answer.Text, "the job has ended")
+	assert.Regexp(t, wall+`Process exited with code 130\nOriginal token count: 0\nOutput:\n$`, answer.Text)
 	answer = a.use("write_stdin", args{"session_id": 1})
 	assert.Contains(t, answer.Text, `write_stdin failed: there is no background process with the id "1"`)
+}
+
+// What is typed into a session that has just ended is lost, its last output and exit code are not.
+func TestCodexWritesToASessionThatHasEnded(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, tool.Codex)
+	open := a.door("more")
+	session := a.use("exec_command", args{"cmd": "echo first; read <more; echo last; exit 5", "yield_time_ms": 300, "shell": "/bin/bash", "login": true, "justification": "?", "prefix_rule": []string{"echo"}})
+	open()
+	a.awaitEnd(session.Result.PID)
+	text := a.use("write_stdin", args{"session_id": session.Result.PID, "chars": "x"}).Text
+	assert.Regexp(t, wall+`Process exited with code 5\nOriginal token count: 2\nOutput:\nlast\n$`, text, "the tokens are those of this answer")
+}
+
+func TestCodexEndsASessionWithoutATerminal(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, tool.Codex)
+	session := a.use("exec_command", args{"cmd": "echo begun; " + plugintest.Forever, "yield_time_ms": 300})
+	text := a.use("write_stdin", args{"session_id": session.Result.PID, "chars": "\x03"}).Text
+	assert.Regexp(t, wall+`Process exited with code 130\n`, text)
+	assert.False(t, plugintest.Alive(session.Result.PID))
+	session = a.use("exec_command", args{"cmd": plugintest.Forever, "yield_time_ms": 300})
+	answer := a.use("write_stdin", args{"session_id": session.Result.PID, "chars": "x"})
+	assert.Contains(t, answer.Text, "start the command with one, by tty")
 }
 
 func TestNativeTalksToAJob(t *testing.T) {
@@ -60,7 +83,7 @@ func TestNativeTalksToAJob(t *testing.T) {
 	assert.Contains(t, answer.Text, "ended with exit code 7")
 }
 
-// Every dialect but codex, whose shapes are given, says what a command waits for and
+// Every dialect says what a command waits for and
 // which errors its answer leaves out.
 func TestAnswersSayWhatMatters(t *testing.T) {
 	t.Parallel()
@@ -73,7 +96,9 @@ func TestAnswersSayWhatMatters(t *testing.T) {
 		assert.Contains(t, tools.Call(t.Context(), tool.Call{Name: runTool(dialect), Arguments: []byte(`{"command":"ls"}`)}).Text, "\n[It waits for a lock on /a b.]")
 	}
 	tools := newTools(t, tool.Codex, always(&shared.Result{PID: 7, Status: shared.StatusRunning, Waiting: "network 1.2.3.4:5"}))
-	assert.NotContains(t, tools.Call(t.Context(), tool.Call{Name: "exec_command", Arguments: []byte(`{"cmd":"ls"}`)}).Text, "1.2.3.4")
+	assert.Contains(t, tools.Call(t.Context(), tool.Call{Name: "exec_command", Arguments: []byte(`{"cmd":"ls"}`)}).Text, "1.2.3.4")
+	tools = newTools(t, tool.Codex, always(&shared.Result{PID: 7, Status: shared.StatusRunning, Waiting: "input"}))
+	assert.Contains(t, tools.Call(t.Context(), tool.Call{Name: "exec_command", Arguments: []byte(`{"cmd":"ls"}`)}).Text, "send some with write_stdin.")
 	for _, dialect := range withCommand() {
 		a := newAgent(t, dialect)
 		text := a.runs("echo 'the build failed'; seq 1000000; exit 1").Text

@@ -169,7 +169,7 @@ func (d *native) look(ctx context.Context, id string, req shared.CheckRequest) A
 
 func (d *native) kill(ctx context.Context, args nativeKillArgs, _ io.Writer) Answer {
 	id := string(args.ID)
-	r, said, err := d.tasks.kill(ctx, "job "+id, id)
+	r, said, err := d.tasks.kill(ctx, "job "+id, id, 0)
 	if err != nil {
 		return d.failed(id, err)
 	}

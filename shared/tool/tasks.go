@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"bashplugin/shared"
@@ -34,6 +35,9 @@ type task struct {
 
 	// isCancelled says that the task was killed because its call was cancelled.
 	isCancelled bool
+
+	// told is the size of stdout as of the last answer. tasks.mu guards it.
+	told shared.Output
 
 	// held are the unfinished last lines of stdout and stderr, which no filter has seen yet.
 	// tasks.mu guards them.
@@ -206,8 +210,10 @@ func (s *tasks) settle(ctx context.Context, id string, req shared.CheckRequest) 
 
 // kill ends a task. It returns the last account, with the output that no answer has shown, and
 // says what was done with the task, without a full stop at the end. what is the task's name in
-// that sentence.
-func (s *tasks) kill(ctx context.Context, what, id string) (r *shared.Result, said string, err error) {
+// that sentence. sig is the first signal; 0: SIGTERM.
+func (s *tasks) kill(
+	ctx context.Context, what, id string, sig syscall.Signal,
+) (r *shared.Result, said string, err error) {
 	hadEnded := what + " had already ended"
 	t, unread, err := s.peek(ctx, id, shared.CheckRequest{})
 	if err == nil && over(unread) {
@@ -217,7 +223,7 @@ func (s *tasks) kill(ctx context.Context, what, id string) (r *shared.Result, sa
 	if err != nil {
 		return nil, "", err
 	}
-	final, err := s.bash.Kill(ctx, shared.KillRequest{PID: t.pid, Limits: s.opts.Limits})
+	final, err := s.bash.Kill(ctx, shared.KillRequest{PID: t.pid, Signal: sig, Limits: s.opts.Limits})
 	if isForgotten(err) { // somebody else has killed it meanwhile
 		last := *unread
 		last.Status = shared.StatusKilled
@@ -335,6 +341,15 @@ func (s *tasks) known() []*task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.list)
+}
+
+// tell notes that an answer has shown a stream to its end, and returns what was noted before.
+func (s *tasks) tell(t *task, stream shared.Output) (before shared.Output) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before = t.told
+	t.told = withoutContent(stream)
+	return before
 }
 
 // hold replaces the unfinished line of a task's stream that is held back, and returns the one

@@ -84,9 +84,6 @@ type Toolset struct {
 	tools []tool
 	opts  Options
 
-	// terse leaves out of the answers what the dialect itself does not say.
-	terse bool
-
 	// instructions are those of Instructions.
 	instructions string
 
@@ -239,8 +236,11 @@ func (t *Toolset) Call(ctx context.Context, c Call) Answer {
 		answer.Text = t.tools[i].ownWords(answer.Text, answer.Err, t.tools)
 	}
 	answer = t.confined(answer)
-	if r := answer.Result; r != nil && !t.terse {
-		answer.Text += notable("", r.Stdout) + notable("stderr: ", r.Stderr) + waiting(t.opts, r)
+	if r := answer.Result; r != nil {
+		notes := notable("", r.Stdout) + notable("stderr: ", r.Stderr) + t.waiting(r)
+		if notes != "" {
+			answer.Text = withoutNewline(answer.Text) + notes
+		}
 	}
 	return answer
 }
