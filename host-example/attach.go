@@ -46,7 +46,7 @@ func (s *shell) inTerminal(ctx context.Context, command string) error {
 		Columns: min(columns, shared.MaxColumns),
 		Rows:    min(rows, shared.MaxRows),
 	}
-	return s.stay(ctx, d, func() (*shared.Result, error) { return s.client.Execute(ctx, req) })
+	return s.stay(ctx, d, func() (*shared.Result, error) { return s.bash.Execute(ctx, req) })
 }
 
 // attach shows the terminal of a job, and goes on there.

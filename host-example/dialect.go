@@ -17,7 +17,7 @@ func (s *shell) chooseDialect(_ context.Context, args string) error {
 	var tools *tool.Toolset
 	prompt := plainPrompt
 	if args != "off" {
-		chosen, err := tool.New(tool.Dialect(args), movable{s.client, s}, tool.Options{Env: s.env})
+		chosen, err := tool.New(tool.Dialect(args), movable{s.bash, s}, tool.Options{Env: s.env})
 		if err != nil {
 			return err
 		}

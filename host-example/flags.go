@@ -46,6 +46,7 @@ type launchFlags struct {
 	ca      string
 
 	serverName string // in the plugin's certificate
+	policy     policyFlags
 	set        *flag.FlagSet
 }
 
@@ -70,6 +71,7 @@ func newFlagSet(name string) (*flag.FlagSet, *launchFlags) {
 	resourceFlags(set, &f.Resources)
 	if name != "demo" { // the demo looks at the plugin's processes and files
 		f.addConnectFlags(set)
+		f.policy.add(set)
 	}
 	return set, f
 }

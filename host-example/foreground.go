@@ -27,7 +27,7 @@ func (s *shell) execute(ctx context.Context, command string) error {
 		Stdout:  stdout,
 		Stderr:  stderr,
 	}
-	start := func(ctx context.Context) (*shared.Result, error) { return s.client.Execute(ctx, req) }
+	start := func(ctx context.Context) (*shared.Result, error) { return s.bash.Execute(ctx, req) }
 	var pressed os.Signal
 	result, err := s.attend(ctx, start, func(key os.Signal, stop func()) {
 		pressed = key

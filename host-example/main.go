@@ -140,6 +140,7 @@ var flagOf = map[string]string{
 	"Address":          "-connect",
 	"Confine.Writable": "-writable",
 	"Confine.Readable": "-readable",
+	"Policy":           "-allow, -ask, -deny and -rules",
 }
 
 // plain words an error for a person at a shell: it names the flag that has to

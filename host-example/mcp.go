@@ -45,7 +45,11 @@ func serveMCP(args []string) (int, error) {
 	}
 	signal.Ignore(syscall.SIGPIPE) // if the client is gone, writing fails and the connection ends
 	return launch.with(func(ctx context.Context, client *host.Client) (int, error) {
-		var err error
+		bash, finish, err := launch.guard(client, elicit)
+		if err != nil {
+			return 1, err
+		}
+		defer finish()
 		opts := tool.Options{
 			Dir:      launch.Dir,
 			Env:      launch.env,
@@ -53,7 +57,7 @@ func serveMCP(args []string) (int, error) {
 			Most:     shared.Limits{MaxBytes: maxAnswer, MaxLines: maxAnswerLines},
 			Confined: confinement(ctx, client),
 		}
-		s.tools, err = tool.New(tool.Dialect(*dialect), client, opts)
+		s.tools, err = tool.New(tool.Dialect(*dialect), bash, opts)
 		if err != nil {
 			return 1, err
 		}
@@ -148,11 +152,16 @@ func (s *mcpServer) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Ca
 			})
 		})
 	}
-	patient, end := s.patient(ctx, req)
+	person := &asking{client: req.Session, given: req.Params.InputResponses}
+	patient, end := s.patient(context.WithValue(ctx, askingKey{}, person), req)
 	answer := s.tools.Call(patient, call)
 	end()
 	close(done)
 	sending.Wait()
+	questions := person.questions()
+	if questions != nil {
+		return &mcp.CallToolResult{InputRequests: questions}, nil
+	}
 	result := &mcp.CallToolResult{
 		Content: []mcp.Content{&mcp.TextContent{Text: answer.Text}},
 		IsError: answer.IsError,

@@ -26,8 +26,14 @@ func repl(args []string) (int, error) {
 		if err != nil {
 			return 1, err
 		}
+		bash, end, err := launch.guard(client, in.asker())
+		if err != nil {
+			return 1, err
+		}
+		defer end()
 		s := &shell{
 			client:   client,
+			bash:     bash,
 			in:       in,
 			keys:     make(chan os.Signal, 1),
 			dir:      launch.Dir,
@@ -48,6 +54,7 @@ func repl(args []string) (int, error) {
 // shell is the state of a repl. Only one goroutine uses it.
 type shell struct {
 	client   *host.Client
+	bash     shared.Bash // runs commands
 	in       *input
 	keys     chan os.Signal // Ctrl-C and Ctrl-Z
 	dir      string         // where commands start

@@ -24,7 +24,9 @@ func run(args []string) (int, error) {
 		o.report(err, shared.CodeInvalid)
 		return usageError, err
 	}
-	code, err := launch.with(o.run)
+	code, err := launch.with(func(ctx context.Context, client *host.Client) (int, error) {
+		return o.guarded(ctx, client, launch)
+	})
 	if err != nil {
 		o.report(err, shared.CodeInternal)
 		return toolError, err
@@ -38,6 +40,7 @@ const forever = 10000 * time.Hour
 // oneRun is one command, which this program waits for even if it becomes a job. The
 // command's output is copied live, or its Result is printed.
 type oneRun struct {
+	bash   shared.Bash // that runs the command
 	req    shared.ExecuteRequest
 	asJSON bool
 	input  bool // stdin is passed on
@@ -66,7 +69,6 @@ func (o *oneRun) parse(args []string) (*launchFlags, error) {
 		return nil, err
 	}
 	o.req.Command = strings.Join(set.Args(), " ")
-	o.req.Env = launch.env
 	switch {
 	case set.NArg() == 0:
 		return nil, errors.New("there is no COMMAND")
@@ -86,9 +88,21 @@ func (o *oneRun) parse(args []string) (*launchFlags, error) {
 	return launch, nil
 }
 
+// guarded is run behind the policy of the flags.
+func (o *oneRun) guarded(ctx context.Context, client *host.Client, launch *launchFlags) (int, error) {
+	bash, end, err := launch.guard(client, nil)
+	if err != nil {
+		return toolError, err
+	}
+	defer end()
+	o.bash = bash
+	o.req.Env = launch.env
+	return o.run(ctx, client)
+}
+
 // run runs the command, ends the processes that it left running, and returns its exit code.
 func (o *oneRun) run(ctx context.Context, client *host.Client) (int, error) {
-	result, err := o.start(ctx, client)
+	result, err := o.start(ctx)
 	isJob := err == nil && result.Status == shared.StatusRunning
 	if isJob {
 		result, err = o.follow(ctx, client, result)
@@ -116,21 +130,21 @@ func (o *oneRun) run(ctx context.Context, client *host.Client) (int, error) {
 }
 
 // start returns when the command has ended or is a job.
-func (o *oneRun) start(ctx context.Context, client *host.Client) (*shared.Result, error) {
+func (o *oneRun) start(ctx context.Context) (*shared.Result, error) {
 	if o.asJSON {
-		return client.Execute(ctx, o.req)
+		return o.bash.Execute(ctx, o.req)
 	}
 	o.req.Stdout = o.stdout
 	o.req.Stderr = o.stderr
 	o.req.Lossless = true
 	if o.req.Merge || !oneStream() {
-		return client.Execute(ctx, o.req)
+		return o.bash.Execute(ctx, o.req)
 	}
 	o.req.Merge = true
-	result, err := client.Execute(ctx, o.req)
+	result, err := o.bash.Execute(ctx, o.req)
 	if errors.Is(err, shared.ErrInvalid) { // another implementation of the contract may not merge
 		o.req.Merge = false
-		return client.Execute(ctx, o.req)
+		return o.bash.Execute(ctx, o.req)
 	}
 	return result, err
 }

@@ -14,12 +14,12 @@ import (
 // written out and read again have lost that: keep what Guard.Learned returns, and not these.
 //
 // What reads may read everything: secrets too, unless a Confine has Private.
-var Reading = readingRules()
+var Reading []Rule = readingRules()
 
 func readingRules() []Rule {
-	var rules []Rule
-	for _, r := range readers {
-		rules = append(rules, Rule{Command: r.command, Decision: Allow, Reason: "it only reads", only: r.allows})
+	rules := make([]Rule, len(readers)) // without room, so that nobody appends to another's rules
+	for i, r := range readers {
+		rules[i] = Rule{Command: r.command, Decision: Allow, Reason: "it only reads", only: r.allows}
 	}
 	return rules
 }
