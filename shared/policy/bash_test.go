@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	rounds = flag.Int("rounds", 4000, "how many commands TestPartsReadsAsBashReads makes")
+	rounds = flag.Int("rounds", 2000, "how many commands TestPartsReadsAsBashReads makes")
 	seed   = flag.Int64("seed", 1, "the first seed of TestPartsReadsAsBashReads")
 )
 
