@@ -8,7 +8,7 @@
 //
 //	Native    bash, bash_job, bash_input, bash_kill and bash_jobs: a command that takes too
 //	          long becomes a job, and waiting replaces polling. The Default
-//	Claude    Bash, BashOutput and KillShell, as in Claude Code
+//	Claude    Bash, TaskOutput and TaskStop, as in Claude Code
 //	Codex     exec_command and write_stdin, as in Codex
 //	CheckPID  bash with check_pid and kill_pid; a command that takes too long
 //	          goes on in the background
