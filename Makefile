@@ -33,7 +33,7 @@ test-cgroup: build ## the tests of cgroups, in user-mode Linux (RUN=TestCgroupMe
 test-docker: ## containers of plugin/deploy under a Docker Engine of their own
 	GO=$(GO) .ci/docker
 
-test-agents: build ## published agents from npm against a scripted model (TABLE=host-example/CLIENTS.md writes its table, RUN=AtWork for some)
+test-agents: build ## agents from npm with a scripted model (TABLE=host-example/CLIENTS.md writes its table)
 	GO=$(GO) .ci/agents
 
 validate: ## what CI runs: format, vet, tidy, lint, tests under the race detector, cross-compilation

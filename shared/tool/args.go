@@ -38,6 +38,10 @@ func schemaFor[A any](opts Options) (*jsonschema.Schema, json.RawMessage) {
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[A]()) {
 		property := schema.Properties[argumentName(field)]
 		property.Description = opts.fill(property.Description)
+		if len(property.Types) > 0 { // of a pointer: null is as good as absent
+			property.Type = property.Types[len(property.Types)-1]
+			property.Types = nil
+		}
 		if property.Type == "integer" {
 			property.Type = ""
 			property.AnyOf = numbers()
@@ -244,7 +248,7 @@ func members(object []byte, schema *jsonschema.Schema) (given arguments, unknown
 	return given, unknown, nil
 }
 
-// isZero reports whether a value is empty, 0 or false.
+// isZero reports whether a value is empty or 0.
 func isZero(value json.RawMessage, property *jsonschema.Schema) bool {
 	if property.Type != "string" {
 		value = unquoted(value)
@@ -252,7 +256,7 @@ func isZero(value json.RawMessage, property *jsonschema.Schema) bool {
 	switch string(value) {
 	case `""`:
 		return true
-	case "0", "false":
+	case "0":
 		return property.Type != "string"
 	}
 	return false

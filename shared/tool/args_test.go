@@ -326,5 +326,5 @@ func FuzzNativeArguments(f *testing.F) {
 }
 
 func FuzzClaudeArguments(f *testing.F) {
-	fuzzArguments(f, tool.Claude, "Bash", "BashOutput", "KillShell")
+	fuzzArguments(f, tool.Claude, "Bash", "TaskOutput", "TaskStop", "BashOutput", "KillShell")
 }

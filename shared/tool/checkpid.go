@@ -97,7 +97,11 @@ func (d checkPID) run(ctx context.Context, args checkPIDArgs, live io.Writer) An
 		return Answer{Text: text, Result: r}
 	}
 	manage := fmt.Sprintf("Use check_pid or kill_pid with %d to manage.", r.PID)
-	return Answer{Text: account(r, req.Timeout, manage), IsError: r.Status != shared.StatusCompleted, Result: r}
+	text := account(r, req.Timeout, manage)
+	if r.Cause == shared.CauseCancel {
+		text += "\n" + bracket(context.Canceled.Error())
+	}
+	return Answer{Text: text, IsError: r.Status != shared.StatusCompleted, Result: r}
 }
 
 // look executes check_pid.

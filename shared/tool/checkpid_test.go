@@ -86,7 +86,7 @@ func TestExecuteBash(t *testing.T) {
 		cancel()
 		answer := a.Call(ctx, tool.Call{Name: "bash", Arguments: []byte(`{"command":"sleep 10"}`)})
 		assert.True(t, answer.IsError)
-		assert.Equal(t, "[Command cancelled before it was started: nothing was run.]", answer.Text)
+		assert.Equal(t, "[Command cancelled before it was started: nothing was run.]\n[context canceled]", answer.Text)
 	})
 	t.Run("respects timeout argument", func(t *testing.T) {
 		start := time.Now()
@@ -201,7 +201,7 @@ func TestCheckPIDCancelKillsTheCommand(t *testing.T) {
 	live := writerFunc(func(p []byte) (int, error) { cancel(); return len(p), nil })
 	answer := a.Call(ctx, tool.Call{Name: "bash", Arguments: []byte(`{"command":"echo begun; ` + plugintest.Forever + `"}`), Live: live})
 	assert.True(t, answer.IsError)
-	assert.Equal(t, "[Command cancelled and killed.]\n\nstdout:\nbegun\n\nexit code: 143 (SIGTERM)", answer.Text)
+	assert.Equal(t, "[Command cancelled and killed.]\n\nstdout:\nbegun\n\nexit code: 143 (SIGTERM)\n[context canceled]", answer.Text)
 	assert.False(t, plugintest.Alive(answer.Result.PID))
 }
 

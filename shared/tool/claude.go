@@ -12,19 +12,18 @@ import (
 	"bashplugin/shared"
 )
 
-// Claude has Bash, BashOutput and KillShell, as in Claude Code.
+// Claude has Bash, TaskOutput and TaskStop, as in Claude Code.
 const Claude Dialect = "claude"
 
 const claudeDescription = "Run a bash command. At its timeout it is not killed but moves to the background, " +
-	"with an ID for {BashOutput} and {KillShell}. " +
+	"with an ID for {TaskOutput} and {TaskStop}. " +
 	"Of long output you get the end, and the path of a file with everything. " +
 	"Background commands end with the session. " + freshShell
 
-const claudeOutputDescription = "Read the new output of a background shell, with its status " +
-	"(running, completed, failed, killed) and exit code. " +
-	"It can wait for the end, or for output that matches wait_for: that saves polling."
+const claudeOutputDescription = "Get the output of a background task, with its status " +
+	"(running, completed, failed, killed) and exit code. It waits for the task's end unless block is false."
 
-const claudeKillDescription = "End a background shell and every process that it started."
+const claudeStopDescription = "Stop a background task and every process that it started."
 
 func claudeDialect() dialect {
 	return dialect{
@@ -36,22 +35,29 @@ func claudeDialect() dialect {
 			Limits:     shared.Limits{MaxLines: -1, MaxBytes: 30000, Notable: 10},
 		},
 		instructions: "Start what does not end by itself with run_in_background: " +
-			"{BashOutput} shows its output and can wait for a line of it, {KillShell} ends it.",
+			"{TaskOutput} shows its output, {TaskStop} ends it.",
 	}
 }
 
 // claude is the dialect with the names and the result shapes of Claude Code's shell
 // tools. A command that takes long goes on in the background, and one that fails is an
-// error. Its BashOutput can wait, too.
+// error. BashOutput and KillShell are from earlier versions: they are not listed. BashOutput shows
+// output once, and can wait for a line of it.
 type claude struct{ tasks }
 
 func newClaude(bash shared.Bash, opts Options) *Toolset {
-	d := &claude{tasks{bash: bash, opts: opts, prefix: "bash_", noun: "background shell"}}
-	return &Toolset{tools: []tool{
-		define(opts, "Bash", claudeDescription, runHints, d.run),
-		define(opts, "BashOutput", claudeOutputDescription, showHints, d.output),
-		define(opts, "KillShell", claudeKillDescription, endHints, d.kill),
-	}}
+	d := &claude{tasks{bash: bash, opts: opts, prefix: "bash_", noun: "background task"}}
+	return &Toolset{
+		tools: []tool{
+			define(opts, "Bash", claudeDescription, runHints, d.run),
+			define(opts, "TaskOutput", claudeOutputDescription, showHints, d.taskOutput),
+			define(opts, "TaskStop", claudeStopDescription, endHints, d.taskStop),
+		},
+		aliases: []tool{
+			define(opts, "BashOutput", claudeOutputDescription, showHints, d.output),
+			define(opts, "KillShell", claudeStopDescription, endHints, d.kill),
+		},
+	}
 }
 
 type claudeArgs struct {
@@ -59,6 +65,16 @@ type claudeArgs struct {
 	Timeout     milliseconds `json:"timeout,omitempty" jsonschema:"Milliseconds until the command moves to the background (default {timeout_ms}, at most {max_ms}{call_limit})"`
 	Description string       `json:"description,omitempty" jsonschema:"What the command does, in 5 to 10 words"`
 	Background  flag         `json:"run_in_background,omitempty" jsonschema:"Run it in the background at once"`
+}
+
+type claudeTaskArgs struct {
+	ID      jobID        `json:"task_id" jsonschema:"The ID of the background task"`
+	Block   *flag        `json:"block,omitempty" jsonschema:"Wait for its end (default true)"`
+	Timeout milliseconds `json:"timeout,omitempty" jsonschema:"Milliseconds to wait at most (default 30000, at most {max_ms}{call_limit})"`
+}
+
+type claudeStopArgs struct {
+	ID jobID `json:"task_id" jsonschema:"The ID of the background task"`
 }
 
 type claudeOutputArgs struct {
@@ -93,16 +109,77 @@ func (d *claude) run(ctx context.Context, args claudeArgs, live io.Writer) Answe
 		lines = append(lines, "Command "+why)
 	}
 	if id != "" {
-		what := "goes on in the background"
+		what := "Command running in background with ID: " + id
 		if r.Status != shared.StatusRunning {
-			what = outcomeOf(r)
+			what = "Command " + outcomeOf(r) + ". ID: " + id
 		}
-		lines = append(lines, "The command "+what+". ID: "+id)
-		lines = append(lines, d.opts.fill("{BashOutput} waits and reads its output, {KillShell} ends it."))
+		if r.Stdout.Path != "" {
+			what += ". Output is being written to: " + r.Stdout.Path
+		}
+		what += d.opts.fill(". {TaskOutput} waits for its end and shows its output, {TaskStop} ends it.")
+		lines = append(lines, what)
 	}
 	lines = append(lines, withoutNewline(shown(r, r.Stdout)), withoutNewline(shown(r, r.Stderr)))
-	text := beforeCut(r) + cmp.Or(join("\n", lines...), "(no output)")
+	text := beforeCut(r) + cmp.Or(join("\n", lines...), "(Bash completed with no output)")
 	return Answer{Text: text, IsError: hasFailed, Result: r, ID: id}
+}
+
+func (d *claude) taskOutput(ctx context.Context, args claudeTaskArgs, _ io.Writer) Answer {
+	id := string(args.ID)
+	req := shared.CheckRequest{All: true}
+	isBlocking := args.Block == nil || bool(*args.Block)
+	if isBlocking {
+		req.Wait = args.Timeout.or(30 * time.Second)
+	}
+	r, notes, err := d.await(ctx, id, req)
+	if err != nil {
+		return d.failed(id, err)
+	}
+	retrieval := "success"
+	switch {
+	case r.Status == shared.StatusRunning && isBlocking:
+		retrieval = "timeout"
+	case r.Status == shared.StatusRunning:
+		retrieval = "not_ready"
+	}
+	parts := []string{
+		"<retrieval_status>" + retrieval + "</retrieval_status>",
+		"<task_id>" + id + "</task_id>",
+		"<task_type>local_bash</task_type>",
+		"<status>" + string(r.Status) + "</status>",
+	}
+	if r.Status != shared.StatusRunning {
+		parts = append(parts, fmt.Sprintf("<exit_code>%d</exit_code>", r.ExitCode))
+	}
+	output := join("\n", withoutNewline(shown(r, r.Stdout)), withoutNewline(shown(r, r.Stderr)))
+	if output != "" {
+		parts = append(parts, "<output>\n"+output+"\n</output>")
+	}
+	if len(r.Leftover) > 0 {
+		parts = append(parts, "Still running: "+listed(r.Leftover)+".")
+	}
+	if len(notes) > 0 {
+		parts = append(parts, "Note: "+strings.Join(notes, "; "))
+	}
+	return Answer{Text: beforeCut(r) + strings.Join(parts, "\n\n"), Result: r, ID: id}
+}
+
+func (d *claude) taskStop(ctx context.Context, args claudeStopArgs, _ io.Writer) Answer {
+	id := string(args.ID)
+	what := "Task " + id
+	r, said, err := d.tasks.kill(ctx, what, id, 0)
+	if err != nil {
+		return d.failed(id, err)
+	}
+	command := shorten(r.Command, maxCommand)
+	said = strings.Replace(said, what+" terminated", "Successfully stopped task: "+id+" ("+command+")", 1)
+	message := plainJSON(map[string]string{
+		"message":   said,
+		"task_id":   id,
+		"task_type": "local_bash",
+		"command":   command,
+	})
+	return Answer{Text: string(message), IsError: !over(r), Result: r, ID: id}
 }
 
 func (d *claude) output(ctx context.Context, args claudeOutputArgs, _ io.Writer) Answer {

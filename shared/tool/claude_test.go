@@ -25,7 +25,7 @@ func TestClaudeForeground(t *testing.T) {
 		"echo out; echo err >&2":         "out\nerr",
 		"echo out; echo err >&2; exit 3": "Exit code 3\nout\nerr",
 		"exit 1":                         "Exit code 1",
-		"true":                           "(no output)",
+		"true":                           "(Bash completed with no output)",
 		"printf '\\e[1m' >&2; echo out":  "out",
 		"printf '\\e[1m' >&2":            "[4 bytes that are not text]",
 	} {
@@ -58,7 +58,7 @@ func TestClaudeBackground(t *testing.T) {
 	a := newAgent(t, tool.Claude)
 	open := a.door("more")
 	started := a.run(args{"command": "echo one; echo two; echo oops >&2; read < more; echo ready; " + plugintest.Forever, "run_in_background": true})
-	id := oneOf(t, `ID: (bash_\w+)\nBashOutput waits and reads its output, KillShell ends it\.$`, started.Text)
+	id := oneOf(t, `^Command running in background with ID: (bash_\w+)\. Output is being written to: /\S+\.log\. TaskOutput waits for its end and shows its output, TaskStop ends it\.$`, started.Text)
 	assert.Equal(t, id, started.ID)
 
 	text := a.collect("BashOutput", args{"bash_id": id, "filter": "^t|oo"}, "", "two", "oops")
@@ -86,7 +86,7 @@ func TestClaudeBackground(t *testing.T) {
 
 	answer = a.use("BashOutput", args{"bash_id": "lost"})
 	assert.True(t, answer.IsError)
-	assert.Contains(t, answer.Text, `there is no background shell "lost". There are `+id+".")
+	assert.Contains(t, answer.Text, `there is no background task "lost". There are `+id+".")
 }
 
 func TestClaudeTimeoutMovesToTheBackground(t *testing.T) {
@@ -95,14 +95,14 @@ func TestClaudeTimeoutMovesToTheBackground(t *testing.T) {
 	open := a.door("more")
 	answer := a.run(args{"command": "echo first; read < more; exit 3", "timeout": 3000})
 	assert.False(t, answer.IsError)
-	assert.Equal(t, "The command goes on in the background. ID: "+answer.ID+"\nBashOutput waits and reads its output, KillShell ends it.\nfirst", answer.Text)
+	assert.Regexp(t, "^Command running in background with ID: "+answer.ID+`\. .*\nfirst$`, answer.Text)
 	open()
 	text := a.use("BashOutput", args{"bash_id": answer.ID, "wait": 60000}).Text
 	assert.Equal(t, "<status>failed</status>\n\n<exit_code>3</exit_code>", text)
 	answer = a.runs(leaves)
 	child := answer.Result.Leftover[0]
 	still := fmt.Sprintf("%d (%s)", child.PID, child.Command)
-	assert.Contains(t, answer.Text, "The command ended with exit code 0, but left running "+still+". ID: "+answer.ID+"\n")
+	assert.Contains(t, answer.Text, "Command ended with exit code 0, but left running "+still+". ID: "+answer.ID+". ")
 	assert.Contains(t, a.use("BashOutput", args{"bash_id": answer.ID}).Text, "<status>completed</status>\n\n<exit_code>0</exit_code>\n\nStill running: "+still+".")
 	assert.Contains(t, a.use("KillShell", args{"shell_id": answer.ID}).Text, "It also ended "+still+".")
 	answer = a.runs("bash -c 'read < /dev/zero & wait' & echo started")
@@ -137,4 +137,28 @@ func TestClaudeFilterSeesWholeLines(t *testing.T) {
 	assert.Contains(t, text, "<stdout>\nfound it: here\n</stdout>")
 	text = a.use("KillShell", args{"shell_id": id}).Text
 	assert.Contains(t, text, "<stdout>\nrest\n</stdout>", "what no filter has seen is not lost")
+}
+
+// A model that is trained on Claude Code's own tools knows these shapes.
+func TestClaudeTasks(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, tool.Claude)
+	open := a.door("more")
+	id := a.run(args{"command": "echo one; read < more; echo two; exit 4", "run_in_background": true, "dangerouslyDisableSandbox": true}).ID
+	shape := "<retrieval_status>%s</retrieval_status>\n\n<task_id>" + id + "</task_id>\n\n<task_type>local_bash</task_type>\n\n"
+	text := a.collect("TaskOutput", args{"task_id": id, "block": false}, "", "one")
+	assert.Contains(t, text, fmt.Sprintf(shape, "not_ready")+"<status>running</status>\n\n<output>\none\n</output>")
+	text = a.use("TaskOutput", args{"task_id": id, "block": true, "timeout": 1}).Text
+	assert.Equal(t, fmt.Sprintf(shape, "timeout")+"<status>running</status>\n\n<output>\none\n</output>", text)
+	open()
+	text = a.use("TaskOutput", args{"task_id": id, "timeout": 60000}).Text
+	assert.Equal(t, fmt.Sprintf(shape, "success")+"<status>failed</status>\n\n<exit_code>4</exit_code>\n\n<output>\none\ntwo\n</output>", text)
+
+	started := a.run(args{"command": "echo begun; " + plugintest.Forever, "run_in_background": true})
+	text = a.use("TaskStop", args{"task_id": started.ID}).Text
+	command := "echo begun; " + plugintest.Forever
+	assert.JSONEq(t, `{"message":"Successfully stopped task: `+started.ID+` (`+command+`)","task_id":"`+started.ID+`","task_type":"local_bash","command":"`+command+`"}`, text)
+	assert.False(t, plugintest.Alive(started.Result.PID))
+	assert.Contains(t, a.use("TaskStop", args{"task_id": started.ID}).Text, "had already ended")
+	assert.Contains(t, a.use("TaskOutput", args{"task_id": "nope"}).Text, "there is no background task")
 }

@@ -8,7 +8,7 @@
 //
 //	Native    bash, bash_job, bash_input, bash_kill and bash_jobs: a command that takes too
 //	          long becomes a job, and waiting replaces polling. The Default
-//	Claude    Bash, BashOutput and KillShell, as in Claude Code
+//	Claude    Bash, TaskOutput and TaskStop, as in Claude Code
 //	Codex     exec_command and write_stdin, as in Codex
 //	CheckPID  bash with check_pid and kill_pid; a command that takes too long
 //	          goes on in the background
@@ -38,6 +38,7 @@
 // name, its defaults, its descriptions, and its tools, each with a struct of arguments
 // and a method that executes a call. A further dialect also needs its line in the table
 // in dialect.go. The schemas and the decoding of calls are in args.go, the types of
-// arguments in kinds.go, the ids of jobs in tasks.go, and the texts about a Result that
-// dialects share in account.go.
+// arguments in kinds.go, the ids of jobs in tasks.go, the texts about a Result that
+// dialects share in account.go, and the words of errors in words.go. Fields of arguments are called
+// as those of the contract's requests, so that an error about one names the other.
 package tool

@@ -66,8 +66,6 @@ func newNative(bash shared.Bash, opts Options) *Toolset {
 	}}
 }
 
-// The fields of these structs are called as those of the contract's requests: see ownWords.
-
 type nativeArgs struct {
 	Command    command      `json:"command" jsonschema:"The command, for bash -c"`
 	Timeout    wholeSeconds `json:"timeout,omitempty" jsonschema:"Seconds until the command goes on as a job (default {timeout_s}, at most {max_s}{call_limit})"`

@@ -59,7 +59,7 @@ func TestNamesAreOnesOfTheHost(t *testing.T) {
 		for _, d := range tools.Definitions() {
 			text += d.Description + string(d.InputSchema)
 		}
-		assert.NotRegexp(t, `[^-](bash_output|kill_bash|bash_job|bash_kill|BashOutput|KillShell)\b`, text)
+		assert.NotRegexp(t, `[^-](bash_output|kill_bash|bash_job|bash_kill|TaskOutput|TaskStop)\b`, text)
 		assert.NotRegexp(t, `\{\w+\}`, text)
 		assert.Contains(t, text, "123", dialect)
 		require.NoError(t, tools.Close())
@@ -107,7 +107,7 @@ func TestMaxWaitLetsTheCommandGoOn(t *testing.T) {
 	t.Parallel()
 	words := map[tool.Dialect]string{
 		tool.Native:   "is running, for 0s: bash_job waits",
-		tool.Claude:   "The command goes on in the background. ID: ",
+		tool.Claude:   "Command running in background with ID: ",
 		tool.CheckPID: "This call waits no longer; the command goes on.",
 		tool.Mode:     "[This call waits no longer; the command goes on until its timeout of 3s.]\n<pid>",
 		tool.TaskID:   "moved to background execution. This call waits no longer; the command goes on until its timeout of 3s.",

@@ -82,7 +82,11 @@ type Answer struct {
 // Toolset is a dialect over a Bash. It is safe for concurrent use.
 type Toolset struct {
 	tools []tool
-	opts  Options
+
+	// aliases are tools that are not listed: a model may know them from elsewhere.
+	aliases []tool
+
+	opts Options
 
 	// instructions are those of Instructions.
 	instructions string
@@ -214,7 +218,8 @@ func (t *Toolset) Instructions() string {
 // and the Answer has its output so far; if the cause is ErrLetRun the command goes on
 // as a job. A malformed call runs nothing.
 func (t *Toolset) Call(ctx context.Context, c Call) Answer {
-	i := slices.IndexFunc(t.tools, func(tool tool) bool { return tool.Name == c.Name })
+	known := slices.Concat(t.tools, t.aliases)
+	i := slices.IndexFunc(known, func(tool tool) bool { return tool.Name == c.Name })
 	if i < 0 {
 		return malformed("unknown tool %s: the tools are %s", quote(c.Name), strings.Join(t.names(), ", "))
 	}
@@ -228,12 +233,12 @@ func (t *Toolset) Call(ctx context.Context, c Call) Answer {
 		ctx, stop = context.WithTimeoutCause(ctx, t.opts.MaxWait, errMaxWait)
 		defer stop()
 	}
-	answer, err := t.tools[i].call(ctx, c)
+	answer, err := known[i].call(ctx, c)
 	if err != nil {
-		return malformed("invalid arguments: %v\nUsage: %s %s", err, c.Name, usage(t.tools[i].schema))
+		return malformed("invalid arguments: %v\nUsage: %s %s", err, c.Name, usage(known[i].schema))
 	}
 	if answer.Err != nil {
-		answer.Text = t.tools[i].ownWords(answer.Text, answer.Err, t.tools)
+		answer.Text = known[i].ownWords(answer.Text, answer.Err, t.tools)
 	}
 	answer = t.confined(answer)
 	if r := answer.Result; r != nil {

@@ -27,7 +27,7 @@ func TestDefinitionsAreClosedSchemas(t *testing.T) {
 	want := map[tool.Dialect]map[string]string{
 		tool.Codex:    {"exec_command": "cmd! workdir tty yield_time_ms max_output_tokens", "write_stdin": "session_id! chars yield_time_ms max_output_tokens"},
 		tool.Native:   {"bash": "command! timeout background dir tty input", "bash_job": "id! wait wait_for all", "bash_input": "id! input close_input wait wait_for", "bash_kill": "id!", "bash_jobs": ""},
-		tool.Claude:   {"Bash": "command! timeout description run_in_background", "BashOutput": "bash_id! filter wait wait_for", "KillShell": "shell_id!"},
+		tool.Claude:   {"Bash": "command! timeout description run_in_background", "TaskOutput": "task_id! block timeout", "TaskStop": "task_id!"},
 		tool.CheckPID: {"bash": "command timeout check_pid kill_pid"},
 		tool.Mode:     {"bash": "command! mode"},
 		tool.TaskID:   {"bash": "command! timeout run_in_background", "bash_output": "task_id!", "kill_bash": "task_id!"},
@@ -115,7 +115,7 @@ func TestHints(t *testing.T) {
 			switch name {
 			case "bash", "Bash", "bash_input":
 				want = tool.Hints{Destructive: true, OpenWorld: true}
-			case "kill_bash", "KillShell", "bash_kill":
+			case "kill_bash", "TaskStop", "bash_kill":
 				want = tool.Hints{Destructive: true, Idempotent: true}
 			}
 			assert.Equal(t, want, d.Hints, "%s: %s", dialect, name)
