@@ -7,7 +7,7 @@
 //	internal/service     main, flags; one service: executor, guardian, socket folder; or many executors
 //	                     over TCP, one for each host, with one guardian and table of processes
 //	deploy               image and manifests for engines
-//	internal/executor    the contract on jobs: validate, run, check, kill, registry
+//	internal/executor    the contract on jobs: run, check, kill, registry
 //	internal/job         one command: processes, output, live copy, outcome
 //	internal/process     start, signal, descendants, guardian
 //	internal/confine     what a command may touch and use: Landlock, seccomp, cgroups
@@ -38,6 +38,7 @@
 //
 //   - A new field of a Result: its declaration in shared/bash.go, its value in
 //     job/result.go or, if it is about one stream, in output's Show.
+//   - A default, or a check, of a request: shared/normalize.go.
 //   - A new mode: its name in shared/mode.go, its behaviour in executor/mode.go.
 //   - A new limit for commands, or something that wraps bash before it is executed:
 //     executor/launcher.go; if it must happen in the forked child, process/fork.go. What

@@ -21,7 +21,8 @@
 //
 // A plugin wraps its implementation of Bash in a Plugin and passes that to package
 // serve, or to go-plugin's own Serve with the same Handshake; this module's is in
-// bashplugin/plugin. Package tool puts any Bash before a model.
+// bashplugin/plugin. Package tool puts any Bash before a model, and
+// package policy decides which commands reach it.
 //
 // # How a call travels
 //
