@@ -29,8 +29,8 @@ type Bash interface {
 	//
 	// When ctx ends with the cause ErrLetRun (context.WithTimeoutCause), the
 	// command goes on as a job instead, until the timeout of a mode that kills, and
-	// the output in the Result does not count as shown. With the cause ErrDetach it
-	// does: give that one if somebody reads the Result.
+	// the output in the Result does not count as shown. With the cause ErrDetach it does count: use
+	// this cause if somebody reads the Result.
 	Execute(ctx context.Context, req ExecuteRequest) (*Result, error)
 
 	// Check reports on a job: its state and the output that no earlier Result
@@ -79,9 +79,9 @@ type ExecuteRequest struct {
 	// session's directory, even if that was removed.
 	Dir string
 
-	// Env has KEY=VALUE entries, over the session's environment and the tool's own settings:
-	// TERM=dumb, no pagers, editors and prompts, unbuffered Python. An entry without =, or with a
-	// NUL byte, is invalid.
+	// Env has KEY=VALUE entries. They override the session's environment and the tool's own
+	// settings: TERM=dumb, no pagers, editors and prompts, unbuffered Python. An entry without =,
+	// or with a NUL byte, is invalid.
 	Env []string
 
 	// Merge writes stderr into stdout through one pipe, in the order written.
@@ -96,7 +96,7 @@ type ExecuteRequest struct {
 	// MaxInputBytes.
 	Input string
 
-	// Columns and Rows are of the terminal, with StdinTTY; 0: DefaultColumns and DefaultRows.
+	// Columns and Rows are the terminal's size, with StdinTTY; 0: DefaultColumns and DefaultRows.
 	// Negative values and those above MaxColumns and MaxRows are invalid.
 	Columns int
 	Rows    int
@@ -140,8 +140,8 @@ const (
 	// StdinTTY is a terminal, which is stdin, stdout, stderr and /dev/tty of the command:
 	// Merge is implied. Input is what a person would type: "\r" is the enter key, "\x03"
 	// interrupts. The environment has TERM=xterm-256color and none of the tool's own
-	// settings: pagers and editors work. When bash ends, its terminal does, as a window
-	// that is closed: processes in the foreground get SIGHUP, and no more output comes.
+	// settings: pagers and editors work. When bash ends, its terminal is closed like a window:
+	// processes in the foreground get SIGHUP, and no more output comes.
 	StdinTTY Stdin = "tty"
 )
 
@@ -252,9 +252,10 @@ const (
 // Waiting says what the command waits for: "input" on its open stdin or its terminal, "lock
 // PATH" (flock, fcntl), "network ADDRESS" (to connect, or for what comes from there), or
 // "child" (bash, for what it has started, or a program such as script that passes input on to
-// a child). It is never a guess: "" means that the command is busy or stopped, or that nobody
-// can tell, as of more than 64 processes, by epoll, of a lock that is tried again and again
-// (apt, git, npm), of a program that waits for input and something else, and on macOS.
+// a child). It is never a guess: "" means that the command is busy or stopped, or that the plugin
+// cannot tell. It cannot tell on macOS, for a command of more than 64 processes, and for a program
+// that waits by epoll, tries for a lock again and again (apt, git, npm), or waits for input and
+// something else.
 type Result struct {
 	// PID is of the bash process, which leads its own session and process group; 0: nothing was
 	// started.
@@ -271,7 +272,7 @@ type Result struct {
 	Cause  Cause  `json:"cause,omitempty"` // with StatusKilled
 
 	// Exceeded says how the command exceeded a limit of its Resources, as in "it used 2.1 GiB of
-	// memory, 2 GiB allowed". If Cause is another, the processes that it left running did.
+	// memory, 2 GiB allowed". If Cause is another one, the left-over processes exceeded it.
 	Exceeded string `json:"exceeded,omitempty"`
 
 	// ExitCode is 128+n after signal n, and -1 while running, or if nothing was started.
@@ -291,7 +292,7 @@ type Result struct {
 	// Ended are the processes that Kill ended, besides bash.
 	Ended []Process `json:"ended,omitempty"`
 
-	// Matched is of Check only: the output matches WaitFor.
+	// Matched is set by Check only: the output matches WaitFor.
 	Matched bool `json:"matched,omitempty"`
 
 	Waiting string `json:"waiting,omitempty"` // running only, see above
@@ -353,11 +354,11 @@ type Output struct {
 	// Dropped counts the raw bytes so far that were no text: escape sequences, control characters.
 	Dropped int64 `json:"dropped,omitempty"`
 
-	// Notable are the first and the last ones of the lines that look like errors within
-	// 4 MiB of either end of what the limits cut, each line once. They come from the log.
+	// Notable has lines that look like errors, the first and the last ones, each once. They are
+	// found in the log, within 4 MiB of either end of what the limits cut.
 	Notable []Line `json:"notable,omitempty"`
 
-	// Path is of the log with the whole stream so far. Every job has one; "" if Content is all
+	// Path names the log with the whole stream so far. Every job has a log; "" if Content is all
 	// there was.
 	Path string `json:"path,omitempty"`
 

@@ -16,13 +16,13 @@ import "path/filepath"
 //   - gaining rights, by sudo and the like, and as root from using any but the
 //     capabilities about files, users and ports.
 //
-// With ReadOnly or Private its TMPDIR is a folder of its own, which goes with the job, and
-// of /dev it may use null, zero, full, random and urandom; with StdinTTY its terminal too.
+// With ReadOnly or Private its TMPDIR is a folder of its own, which is removed with the job, and of
+// /dev it may use null, zero, full, random and urandom; with StdinTTY its terminal too.
 //
 // Private leaves readable what bash and other programs need: /usr, /opt, /bin, /sbin,
 // /lib and its variants, /nix/store, /gnu/store, /proc, /sys/devices/system,
 // /sys/fs/cgroup, and of /etc what is about linking, names, time, git and
-// certificates. Neither the directory where the command runs nor the logs are among it.
+// certificates. Neither the directory where the command runs nor the logs are among these.
 //
 // A request's Confine holds in addition to its session's: what both allow is allowed.
 // Its Writable must lie within the session's.
@@ -39,14 +39,14 @@ import "path/filepath"
 //     and see that files exist;
 //   - connect to unix sockets by their paths: that of a container engine, or of the user's
 //     systemd, leads out of every confinement;
-//   - slow down its user's other processes: by their priority and processors
-//     (setpriority, sched_setaffinity and the like take the pid of any), by locks and
-//     leases on files that it may read, and by what one user may have in all, such as
-//     processes, watches of files and terminals;
+//   - slow down its user's other processes: by changing their priority and processors (setpriority,
+//     sched_setaffinity and the like take the pid of any process), by locks and leases on files
+//     that it may read, and by using up what one user may have in all, such as processes, watches
+//     of files and terminals;
 //   - without ReadOnly, change files of other processes in /proc, such as oom_score_adj;
-//   - keep memory that no process has (memfd): Resources do not count it;
-//   - with StdinTTY and without Private, read and write a terminal of its user that no
-//     session has;
+//   - fill memory that belongs to no process (memfd): Resources do not count it;
+//   - with StdinTTY and without Private, read and write a terminal of its user that controls no
+//     session of processes (setsid);
 //   - change the logs, where their folder lies below Writable: Result.Confined says so;
 //   - signal its session's other commands from a sandbox of Landlock that it makes for itself;
 //   - leave programs, hooks and settings below Writable, which others may run later.
@@ -62,8 +62,8 @@ type Confine struct {
 	// architectures.
 	NoNetwork bool
 
-	// BestEffort keeps the rest where the kernel cannot keep it all, as Result.Confined says.
-	// false: ErrStart names what is missing.
+	// BestEffort runs the command also where the kernel cannot enforce all of this: Result.Confined
+	// says what holds. false: the command then fails with an ErrStart that names what is missing.
 	BestEffort bool
 }
 

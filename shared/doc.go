@@ -32,6 +32,6 @@
 // The session (internal/session) numbers the calls. If its connection is lost and made again, calls
 // are sent again under their numbers, and live bytes go on where they stopped.
 //
-// A session begins with the host's SessionConfig. Both sides name the version of the contract first, and
-// part if they differ.
+// A session begins with the host's SessionConfig. Both sides name their version of the contract
+// first, and disconnect if the versions differ.
 package shared

@@ -61,7 +61,7 @@ func invalid(field, format string, args ...any) error {
 var ErrLetRun = errors.New("the caller waits no longer: the command goes on")
 
 // ErrDetach is ErrLetRun from a caller that waits no longer but delivers the Result: the
-// output in the Result counts as shown. To a Bash that knows only ErrLetRun, it is that.
+// output in the Result counts as shown. A Bash that knows only ErrLetRun treats it as that.
 var ErrDetach = fmt.Errorf("%w, and its output so far is delivered", ErrLetRun)
 
 // Sentinels for errors.Is, one for each code.

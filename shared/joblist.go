@@ -30,7 +30,7 @@ func (l *JobList) GobDecode(text []byte) error {
 	return err
 }
 
-// noJobs takes no space, and no Jobs.
+// noJobs takes no memory, and refuses a list of jobs.
 type noJobs struct{}
 
 // GobDecode implements gob.GobDecoder.

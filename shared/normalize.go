@@ -64,7 +64,7 @@ func (r *ExecuteRequest) checkStdin() error {
 	return nil
 }
 
-// Normalize is as that of ExecuteRequest.
+// Normalize does what ExecuteRequest.Normalize does.
 func (r *CheckRequest) Normalize() error {
 	if err := cmp.Or(checkPID(r.PID), r.Limits.normalize()); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (r *CheckRequest) Normalize() error {
 	case r.Wait < 0:
 		return wrong("Wait", "is %v: use 0 to report at once, or a positive duration", r.Wait)
 	case r.PID == AllJobs && ofOneJob:
-		return wrong("Wait", "WaitFor, Input and CloseInput need the PID of one job: with AllJobs leave them out")
+		return wrong("Wait", "and WaitFor, Input and CloseInput need the PID of one job: with AllJobs leave them out")
 	case len(r.WaitFor) > MaxPatternBytes:
 		return wrong("WaitFor", "has %d bytes: at most %d are allowed", len(r.WaitFor), MaxPatternBytes)
 	}
@@ -85,8 +85,8 @@ func (r *CheckRequest) Normalize() error {
 	return nil
 }
 
-// Normalize is as that of ExecuteRequest. Which signals there are depends on the machine of the
-// Bash, which checks it.
+// Normalize does what ExecuteRequest.Normalize does. The Bash checks Signal, because each machine
+// has signals of its own.
 func (r *KillRequest) Normalize() error {
 	if err := cmp.Or(checkPID(r.PID), r.Limits.normalize()); err != nil {
 		return err

@@ -30,11 +30,11 @@ import (
 // filters (x86-64 and arm64), it cannot take off the mark by which its processes are known
 // once their parents have ended.
 //
-// CPU is always looked at. Children whose parents ignore SIGCHLD are left out of it.
+// The plugin watches CPU itself, with cgroups too. Children whose parents ignore SIGCHLD are not
+// counted.
 //
-// As root, a command can undo Disk. A system that lets the plugin trace no process cannot
-// keep Disk, nor Memory without cgroups, and macOS keeps nothing: then Execute fails with
-// ErrStart.
+// As root, a command can undo Disk. Where the plugin may trace no process, it cannot limit Disk,
+// nor Memory without cgroups; on macOS it can limit nothing. Execute then fails with ErrStart.
 type Resources struct {
 	Memory int64 // bytes
 	CPU    time.Duration
@@ -92,10 +92,10 @@ func (r Resources) Exceeded(u Usage) (cause Cause, how string) {
 // Usage is what a command and everything that it started have used so far. In the
 // JSON of a Result, CPU is cpu_ms.
 //
-// With a cgroup all of it is exact; memory includes cached files then. Otherwise CPU is
-// exact once the command has ended, of all processes that somebody has waited for. The peaks
-// of a command with limits are the highest that were seen. Without limits, CPU and MaxMemory
-// are of the processes that have ended, MaxMemory of the largest one.
+// With a cgroup all of it is exact; memory includes cached files then. Otherwise CPU is exact once
+// the command has ended, for all processes that some process has waited for. The peaks of a command
+// with limits are the highest that were seen. Without limits, CPU and MaxMemory are of the
+// processes that have ended, MaxMemory of the largest one.
 type Usage struct {
 	// MaxMemory is in bytes, at the peak; 0: unknown, or no more than the plugin has, about 20 MiB.
 	MaxMemory int64 `json:"max_memory,omitempty"`

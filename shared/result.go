@@ -97,7 +97,7 @@ func (r Result) outcome() string {
 	return strings.TrimSuffix(fmt.Sprintf("%s, %v: %s", text, r.Duration.Round(time.Millisecond), r.Exceeded), ": ")
 }
 
-// section shows the output below where its log is, and the notable lines below that.
+// section shows the path of the log, the output below it, and the notable lines below that.
 func (o Output) section(name string) string {
 	if o.TotalBytes == 0 && o.Content == "" && o.Path == "" && o.PathError == "" {
 		return ""

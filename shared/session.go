@@ -13,7 +13,7 @@ import (
 	"bashplugin/shared/internal/session"
 )
 
-// opened is what a plugin says of a session, or of why there is none.
+// opened is what a plugin says of a new session, or why it has not begun one.
 type opened struct {
 	Logs string // where the logs of its commands are
 	Err  *Error
@@ -118,7 +118,7 @@ func NewServer(open func(SessionConfig) (Opening, error)) *session.Server {
 	}
 }
 
-// openSafely makes a panic the error of one host.
+// openSafely calls open. A panic there is an error for this host alone.
 func openSafely(open func(SessionConfig) (Opening, error), config SessionConfig) (opening Opening, err error) {
 	defer func() {
 		p := recover()

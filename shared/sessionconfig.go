@@ -29,8 +29,8 @@ type SessionConfig struct {
 	// LogDir is where output logs go; "": where the plugin decides.
 	LogDir string
 
-	// MaxLogBytes is of one stream's log, MaxSessionLogBytes of all logs of the session, and
-	// MaxUserLogBytes of the logs of all sessions of the plugin's user; 0: the plugin's default.
+	// MaxLogBytes bounds one stream's log, MaxSessionLogBytes all logs of the session, and
+	// MaxUserLogBytes the logs of all sessions of the plugin's user; 0: the plugin's default.
 	MaxLogBytes        int64
 	MaxSessionLogBytes int64
 	MaxUserLogBytes    int64
@@ -73,8 +73,8 @@ func (c SessionConfig) Validate() error {
 	return c.Resources.Validate()
 }
 
-// DropEnv returns the entries of an environment whose names match no pattern, in the place of
-// env. Patterns are as in SessionConfig.DropEnv.
+// DropEnv returns the entries of an environment whose names match no pattern. It reuses the memory
+// of env. Patterns are as in SessionConfig.DropEnv.
 func DropEnv(env, patterns []string) []string {
 	return slices.DeleteFunc(env, func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
@@ -113,7 +113,7 @@ func (c SessionConfig) unkept() string {
 	return ""
 }
 
-// isHere reports whether commands run in dir if nobody does anything about it.
+// isHere reports whether dir is this process's directory, where commands run by default.
 func isHere(dir string) bool {
 	if dir == "" {
 		return true
@@ -126,8 +126,8 @@ func isHere(dir string) bool {
 	return err == nil && os.SameFile(here, there)
 }
 
-// Configure gives the settings to a Bash, or says which one it cannot keep. A Bash in front of another
-// passes its own settings on with it.
+// Configure gives the settings to a Bash, or says which one it cannot keep. A Bash that wraps
+// another passes its settings on by calling Configure.
 func Configure(bash Bash, config SessionConfig) error {
 	configurer, ok := bash.(interface{ Configure(SessionConfig) error })
 	if ok {

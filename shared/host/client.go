@@ -80,7 +80,7 @@ func (c *Client) link(ctx context.Context) (*link, error) {
 	return l, nil
 }
 
-// follow notes that the plugin drains.
+// follow closes draining if the plugin says that it will end.
 func (c *Client) follow(l *link) {
 	select {
 	case <-l.session.Draining():
@@ -90,8 +90,8 @@ func (c *Client) follow(l *link) {
 }
 
 // Draining is closed when the plugin says that it will end, as a plugin on another machine does when it
-// is stopped. Calls go on until it ends their session. The next call then begins another one, at an
-// instance that takes sessions.
+// is stopped. Calls go on until the plugin ends their session. The next call then begins another
+// session, with an instance that takes new ones.
 func (c *Client) Draining() <-chan struct{} { return c.draining }
 
 // cancelPatience is how long a call whose context has ended waits for a plugin that starts.

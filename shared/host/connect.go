@@ -41,16 +41,16 @@ type ConnectConfig struct {
 	// 0: they end at once.
 	Linger time.Duration
 
-	// Logger says how the connection fares; nil: none. The plugin keeps its own log.
+	// Logger gets a line when the connection is lost or made again; nil: none. The plugin keeps its
+	// own log.
 	Logger hclog.Logger
 
 	ConnectTimeout time.Duration // 0: DefaultStartTimeout
 }
 
 // Connect connects to a plugin that serves on another machine (bash-plugin -listen) and
-// returns a Client, which the caller must Close. The Client has a session of its own: its
-// calls, jobs and pids are no other host's. Paths in requests and Results are those of the
-// plugin's machine.
+// returns a Client, which the caller must Close. The Client has a session of its own, with its own
+// calls, jobs and pids. Paths in requests and Results are those of the plugin's machine.
 //
 // A lost connection is noticed within 15 s and made again for as long as Linger. Calls wait
 // meanwhile, and they and live copies go on where they stopped: no command runs twice, and no
@@ -119,7 +119,7 @@ func (cfg *ConnectConfig) settings() shared.SessionConfig {
 	return settings
 }
 
-// say logs how the connection fares.
+// say logs that the connection is lost or made again.
 func (cfg *ConnectConfig) say(lost bool) {
 	if lost {
 		cfg.Logger.Info("the connection is lost", "address", cfg.Address)
@@ -128,8 +128,8 @@ func (cfg *ConnectConfig) say(lost bool) {
 	cfg.Logger.Info("connected again", "address", cfg.Address)
 }
 
-// dialPatience bounds one attempt to reach the plugin's machine: the kernel repeats a lost first packet more
-// and more rarely.
+// dialPatience bounds one attempt to reach the plugin's machine: the kernel repeats a lost first
+// packet at longer and longer intervals.
 const dialPatience = 5 * time.Second
 
 // dial makes a connection that both sides have accepted.
@@ -151,8 +151,8 @@ func (cfg *ConnectConfig) dial(ctx context.Context) (net.Conn, error) {
 	return secure, nil
 }
 
-// readVersion reads the plugin's first byte: the version of the contract that it speaks. Nothing is sent
-// before, because that could displace the plugin's refusal of this host's certificate.
+// readVersion reads the plugin's first byte: the version of the contract that it speaks. The host
+// sends nothing before: otherwise the plugin's refusal of the host's certificate could be lost.
 func readVersion(ctx context.Context, conn net.Conn) error {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()

@@ -21,8 +21,8 @@
 //
 //	Client ► link ► session.Host ── net/rpc ──► plugin
 //
-// A link is a session with a plugin, and the plugin's process if that is ours to end. A
-// Client has one at a time, and makes another if the plugin is gone. internal/session keeps the session
-// over lost connections; internal/instance is the plugin's process. Launch, a reattach and Connect differ
-// in how they dial: another way to reach a plugin is another function that returns a net.Conn.
+// A link is a session with a plugin, and the plugin's process if this host started it. A Client has one
+// at a time, and makes another if the plugin is gone. internal/session keeps the session over lost
+// connections; internal/instance is the plugin's process. Launch, a reattach and Connect differ in how
+// they dial: another way to reach a plugin is another function that returns a net.Conn.
 package host

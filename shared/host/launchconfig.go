@@ -49,11 +49,11 @@ type LaunchConfig struct {
 	MaxSessionLogBytes int64
 
 	// MaxUserLogBytes is the limit of the logs of all sessions of this user in LogDir together; 0:
-	// 4 GiB. The oldest ended session's logs go first.
+	// 4 GiB. The oldest ended session's logs are removed first.
 	MaxUserLogBytes int64
 
-	// LogRetention is how long logs outlive the Client; 0: 24 h. If it is negative, logs go at Close,
-	// and those of a plugin that crashes go at once.
+	// LogRetention is how long logs outlive the Client; 0: 24 h. If it is negative, logs are
+	// removed at Close, and those of a plugin that crashes at once.
 	LogRetention time.Duration
 
 	Logger       hclog.Logger  // gets the plugin's log; nil: none

@@ -11,8 +11,8 @@ import (
 	"bashplugin/shared/internal/session"
 )
 
-// link is a session with a plugin, and the plugin's process if that is ours to end.
-// Each way to reach a plugin, launch, attach and Connect, makes a link.
+// link is a session with a plugin, and the plugin's process if this host started it. Each way to
+// reach a plugin, launch, attach and Connect, makes a link.
 type link struct {
 	bash    shared.Bash
 	session *session.Host
@@ -23,10 +23,10 @@ type link struct {
 	// logs is where the plugin's commands have their logs; "": unknown.
 	logs string
 
-	// held is set if the plugin was started by hand: a debugger may hold it.
+	// held is set if the plugin was started by hand: a debugger may stop it.
 	held bool
 
-	// instance is the plugin's process; nil: the process is not ours to end.
+	// instance is the plugin's process; nil: this host did not start it, and does not end it.
 	instance *instance.Instance
 }
 
@@ -49,7 +49,7 @@ func (l *link) kill() {
 	go l.session.Close()
 }
 
-// lost adds to the ErrCrashed of a call under way what that means for its command.
+// lost adds to the ErrCrashed of a call under way what becomes of its command.
 func (l *link) lost(err error) error {
 	text := err.Error()
 	switch {
@@ -104,7 +104,7 @@ func (l *link) end() error {
 // unanswered says what becomes of the session of a plugin on another machine that has not answered.
 func (l *link) unanswered() error {
 	message := "the plugin has not ended the session's commands in time: " +
-		"it is told that the session ends, and goes on by itself"
+		"it was told that the session ends, and goes on ending them by itself"
 	if l.session.IsAway() {
 		message = "there is no connection to the plugin now: it ends the session's commands after Linger"
 	}

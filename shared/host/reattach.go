@@ -22,8 +22,8 @@ const ReattachName = "BASH_PLUGIN_REATTACH"
 //
 // The Client does not end this plugin. Close ends the connection and the commands of
 // calls under way; jobs live on until they are killed or the plugin is stopped, and
-// the next Client finds them. Calls wait for as long as a debugger holds the plugin.
-// From the LaunchConfig only Dir, Logger and StartTimeout apply.
+// the next Client finds them. Calls wait while a debugger has stopped the plugin. From the
+// LaunchConfig only Dir, Logger and StartTimeout apply.
 type Reattach struct {
 	Protocol plugin.Protocol `json:"protocol"`
 	Version  int             `json:"version"` // of the contract
@@ -84,7 +84,7 @@ func (cfg *LaunchConfig) attach(ctx context.Context, r *Reattach) (*link, error)
 		"and use the line that it prints, or unset the variable", ReattachName, err)
 }
 
-// inDir is the Bash of a plugin whose directory its hosts have not set: commands run in dir all the same.
+// inDir makes commands run in dir, for a plugin whose own directory the host cannot set.
 type inDir struct {
 	shared.Bash
 	dir string

@@ -8,11 +8,11 @@
 //		}
 //	}
 //
-// A Bash that is a Configurer gets what the host asks for all commands, before the first one. Without that,
-// a host that asks to confine them, or to limit them, is refused.
+// A Bash that is a Configurer gets what the host asks for all commands, before the first one. If
+// the Bash is no Configurer, a host that asks to confine or limit them is refused.
 //
-// It speaks the protocol of hashicorp/go-plugin: host.Launch and a host with go-plugin's
-// own client both start such a plugin.
+// Serve speaks the protocol of hashicorp/go-plugin: host.Launch and a host with go-plugin's own
+// client both start such a plugin.
 //
 // A Remote serves hosts on other machines over TLS, each with a session of its own that
 // outlives a lost connection for a while. host.Connect is the host's side.

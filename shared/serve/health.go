@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// healthPatience bounds each step of a request for the health, which takes milliseconds.
+// healthPatience bounds each step of a request to /healthz, which takes milliseconds.
 const healthPatience = 5 * time.Second
 
 // ServeHealth serves GET /healthz by ServeHTTP until the listener is closed. It bounds the time and the

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// maxStrangers is how many connections may wait until the other side has shown who it is, which takes a
-// host milliseconds. It is less where that would be more than a quarter of the descriptors that this
-// process may have: the rest is for commands.
+// maxStrangers is how many connections may wait for the other side to show its certificate, which
+// takes a host milliseconds. Fewer may wait if that would be more than a quarter of the descriptors
+// that this process may have: the rest is for commands.
 const maxStrangers = 1024
 
-// handshakePatience bounds that time.
+// handshakePatience is how long a connection may wait for that.
 const handshakePatience = 10 * time.Second
 
-// lobby has the connections whose other side has not shown who it is. Once it is full, each that enters
-// displaces the one that has waited longest, so that silent ones keep nobody out. The zero value is empty;
-// a lobby is safe for concurrent use.
+// lobby holds the connections whose other side has not shown its certificate yet. Once it is full,
+// each new one displaces the one that has waited longest, so that silent connections keep no host
+// out. The zero value is empty; a lobby is safe for concurrent use.
 type lobby struct {
 	mu      sync.Mutex // guards waiting
 	waiting []net.Conn // the oldest first
@@ -38,7 +38,7 @@ func (l *lobby) enter(conn net.Conn) {
 	}
 }
 
-// leave lets a connection go, which may have left already.
+// leave takes a connection out, if it is still in.
 func (l *lobby) leave(conn net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,8 +51,8 @@ func handshake(conn *tls.Conn) error {
 	return conn.HandshakeContext(ctx)
 }
 
-// isPassing reports whether accept may succeed later: another process, or a command, has taken what the
-// system has of something.
+// isPassing reports whether accept may succeed later: the system is short of descriptors or memory
+// for now, or the other side has given that connection up.
 func isPassing(err error) bool {
 	for _, passing := range []error{
 		syscall.EMFILE,

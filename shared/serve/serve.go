@@ -32,11 +32,10 @@ type Configurer interface {
 // with it. An error says that there is no host, or why it cannot be served.
 //
 // Serve is plugin.Serve for this contract, with the same protocol and environment
-// and three differences. It does not take a host for dead that Ctrl-Z or a debugger
-// has stopped for a while. It does not redirect the process's stdout and
-// stderr, except that if p has a Log, stderr becomes the null device once the host
-// knows the address, because commands could write to it through /proc. And with mutual TLS it listens
-// only until its host has connected.
+// and three differences. A host that Ctrl-Z or a debugger has stopped for a while does not count as
+// dead. Serve does not redirect the process's stdout and stderr, except that if p has a Log, stderr
+// becomes the null device once the host knows the address, because commands could write to it through
+// /proc. And with mutual TLS Serve listens only until its host has connected.
 func Serve(p *shared.Plugin) error {
 	if os.Getenv(shared.Handshake.MagicCookieKey) != shared.Handshake.MagicCookieValue {
 		return errors.New("this is a plugin: a host has to start it, with hashicorp/go-plugin")
@@ -96,7 +95,7 @@ type local struct {
 	anybody atomic.Int64 // connections without TLS
 }
 
-// serve serves one connection. The first host that has shown its certificate is the only one.
+// serve serves one connection. Once a host has shown its certificate, no other is taken.
 func (l *local) serve(listener net.Listener, socket net.Conn) {
 	defer l.lobby.leave(socket)
 	if l.config == nil {
@@ -114,7 +113,7 @@ func (l *local) serve(listener net.Listener, socket net.Conn) {
 	l.server.ServeConn(muxconn.New(conn, 0))
 }
 
-// maxAnybody is how many connections are served at a time where nobody shows who it is.
+// maxAnybody is how many connections are served at a time without mutual TLS.
 const maxAnybody = 64
 
 // serveAnybody serves a host without mutual TLS. A later connection never displaces an earlier one.

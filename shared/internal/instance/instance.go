@@ -96,7 +96,7 @@ func Start(ctx context.Context, cfg Config) (*Instance, error) {
 			return nil, err
 		}
 	}
-	if cmd.Process != nil { // the host may exit as soon as Start returns: kill takes effect before
+	if cmd.Process != nil { // kill must take effect before Start returns: the host may exit then
 		i.AwaitEnd(LastPatience)
 	}
 	return nil, err

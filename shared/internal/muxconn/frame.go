@@ -16,7 +16,7 @@ const (
 	typeData = 0
 	typePing = 2
 
-	flagSYN = 1 // marks the question of a ping
+	flagSYN = 1 // marks a ping
 	flagACK = 2 // marks its answer
 
 	// maxBody bounds the body of a frame. yamux allows 256 KiB.
@@ -46,7 +46,7 @@ func pong(ping []byte) []byte {
 	return answer
 }
 
-// heartbeat returns the answer to a ping that nobody has asked: the multiplexer of the other side
+// heartbeat returns the answer to a ping that was never sent: the multiplexer of the other side
 // ignores it.
 func heartbeat() []byte {
 	ping := make([]byte, headerSize)
@@ -70,14 +70,14 @@ type frames struct {
 	count int64
 }
 
-// take copies what is whole.
+// take copies bytes of whole frames to p.
 func (f *frames) take(p []byte) int {
 	n := copy(p, f.bytes[f.from:f.whole])
 	f.from += n
 	return n
 }
 
-// readFrom reads once. All that was whole must have been taken.
+// readFrom reads once. The caller must have taken all whole frames.
 func (f *frames) readFrom(conn io.Reader) error {
 	rest := copy(f.bytes, f.bytes[f.from:])
 	f.from = 0
@@ -94,7 +94,7 @@ func (f *frames) readFrom(conn io.Reader) error {
 	return f.advance()
 }
 
-// advance moves whole behind each frame that has come.
+// advance moves whole to the end of the last frame that has come completely.
 func (f *frames) advance() error {
 	for len(f.bytes)-f.whole >= headerSize {
 		header := f.bytes[f.whole : f.whole+headerSize]

@@ -156,8 +156,8 @@ func (c *Conn) drain() {
 	}
 }
 
-// take returns the queue, nil if it is empty: then drain ends. A frame of which only the header is
-// there stays.
+// take returns the queue, nil if it is empty: then drain ends. A header whose body has not come
+// stays in the queue.
 func (c *Conn) take() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 const retransmission = time.Second
 
 // retransmitSoon sets that time, on Linux 6.15 and later. The kernel must not give the connection
-// up before it has been silent for too long.
+// up earlier than the Conn does.
 func retransmitSoon(conn net.Conn, silence time.Duration) {
 	under, ok := conn.(interface{ NetConn() net.Conn })
 	if ok {

@@ -30,7 +30,7 @@ type Session struct {
 	finished numbers
 }
 
-// Call is a call that has arrived, or that was cancelled before.
+// Call is a call that has arrived, or whose cancel has arrived first.
 type Call struct {
 	// Context ends with the call, or when the host cancels it.
 	Context context.Context
@@ -59,7 +59,7 @@ func (c *Call) SetLinger(most time.Duration) {
 	s.linger = min(s.linger, most)
 }
 
-// Unseen makes f run if the host gives the call up and so does not see its reply.
+// Unseen makes f run if the host gives the call up, so that it never sees the reply.
 func (c *Call) Unseen(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,7 +82,7 @@ func (c *Call) finish(reply any) {
 	c.settle()
 }
 
-// settle runs what was set by Unseen once the call is answered and given up.
+// settle runs the function that Unseen has set, once the call is both answered and given up.
 func (c *Call) settle() {
 	select {
 	case <-c.answered:
@@ -124,7 +124,7 @@ func (s *Session) attach(e *Endpoint, args OpenArgs) bool {
 	return true
 }
 
-// resume takes over what the host says of its calls.
+// resume applies what the host says of its calls and streams.
 func (s *Session) resume(progress Progress) {
 	for _, cancel := range progress.Cancels {
 		s.cancel(cancel)
@@ -300,11 +300,11 @@ func (s *Session) done(ns []uint64) {
 }
 
 // liveBudget bounds the live bytes that are on their way over a connection. A stream of the
-// multiplexer takes at least 128 KiB before the host has read some: the reply of a call never
+// multiplexer takes at least 128 KiB that the host has not read, so that the reply of a call never
 // waits for live bytes.
 const liveBudget = 96 << 10
 
-// share is how much of that each stream may send at a time.
+// share is how much of liveBudget each stream may send at a time.
 func (s *Session) share() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

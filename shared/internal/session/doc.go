@@ -12,9 +12,10 @@
 //
 //   - A call is sent again under its number. The plugin runs each number once and keeps its
 //     reply until the host has it.
-//   - Live bytes go on at the position that the host asks for. The plugin keeps what the host
-//     has not asked past.
-//   - What the host has given up is told to the plugin first, and refused if it arrives later.
+//   - Live bytes go on at the position that the host asks for. The plugin keeps the bytes from that
+//     position on.
+//   - The host first tells the plugin which calls it has given up. The plugin refuses one that
+//     arrives later.
 //
 // Each half sees the end of the other by the lifeline, a stream that the plugin opens and
 // that lives as long as the connection. The plugin writes there what the host must know

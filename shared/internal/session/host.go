@@ -35,7 +35,7 @@ const (
 	// redialPatience bounds an attempt to connect again.
 	redialPatience = 10 * time.Second
 
-	// tellTime is how long the end of a call may wait for another call that takes the news along.
+	// tellTime is how long the news that a call has ended may wait for another call to carry it.
 	tellTime = 100 * time.Millisecond
 )
 
@@ -57,7 +57,7 @@ type Config struct {
 	// long.
 	Silence time.Duration
 
-	// Log gets what the plugin sends as its stderr; nil: nobody gets it.
+	// Log gets what the plugin sends as its stderr; nil: that is dropped.
 	Log io.Writer
 
 	// Cause tells the plugin the cause of a cancelled context.
@@ -69,7 +69,8 @@ type Config struct {
 	// Patient makes calls wait however long the answer takes: a debugger may hold the plugin.
 	Patient bool
 
-	// Changed is called when the connection is lost, and when it is made again; nil: nobody asks.
+	// Changed is called when the connection is lost, and when it is made again; nil: nothing is
+	// called.
 	Changed func(lost bool)
 }
 
@@ -97,7 +98,7 @@ func (a *Away) Error() string {
 
 func (a *Away) Unwrap() error { return a.Err }
 
-// Limit is how long the plugin may take by the terms of a call.
+// Limit is how long the plugin may take for a call.
 type Limit struct {
 	Answer time.Duration
 	Cancel time.Duration // from the end of the context on
@@ -128,12 +129,12 @@ type Host struct {
 
 	open map[uint64]bool
 
-	// done are calls and streams that have ended. The plugin is to hear of them.
+	// done are calls and streams that have ended. The plugin was not told of them yet.
 	done []uint64
 
-	telling bool // a timer will tell
+	telling bool // a timer will call tellDone
 
-	// cancels are those that the plugin may not have heard of.
+	// cancels are messages about cancelled calls. The plugin may not have received them.
 	cancels map[uint64]Cancel
 }
 
@@ -217,8 +218,8 @@ func (h *Host) enter(ctx context.Context, at *line, progress *Progress) (*OpenRe
 	return reply, nil
 }
 
-// keep waits for the loss of the connection, and dials again until that takes longer than the
-// session lingers.
+// keep waits for the loss of the connection, and then dials again for as long as the session
+// lingers.
 func (h *Host) keep(at *line) {
 	defer close(h.kept)
 	for {
@@ -376,7 +377,7 @@ func (h *Host) Draining() <-chan struct{} { return h.draining }
 // Ended is closed when the session has ended.
 func (h *Host) Ended() <-chan struct{} { return h.life.Done() }
 
-// IsAway reports whether there is no connection at present.
+// IsAway reports whether the connection is lost at present.
 func (h *Host) IsAway() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -442,8 +443,8 @@ func (h *Host) finish(n uint64) {
 	}
 }
 
-// takeDone returns what a message on this connection is to tell: nothing if the connection is an
-// old one, on which the message could be lost.
+// takeDone returns the ended calls and streams that a message on this connection is to name: none
+// if the connection is an old one, on which the message could be lost.
 func (h *Host) takeDone(at *line) []uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -455,7 +456,7 @@ func (h *Host) takeDone(at *line) []uint64 {
 	return done
 }
 
-// tellDone tells the plugin what no call has taken along.
+// tellDone tells the plugin of the ended calls and streams that no other message has named.
 func (h *Host) tellDone() {
 	h.mu.Lock()
 	h.telling = false
@@ -494,8 +495,8 @@ func (h *Host) state() (at *line, since time.Time, changed <-chan struct{}, lost
 }
 
 // Do makes a call: the plugin answers request with method. live, if not nil, is the stream that
-// the call writes to. The error is a *Lost, an *Away, that of the context if the plugin does not
-// answer in time once it has ended, or an rpc.ServerError if the plugin does not know the method.
+// the call writes to. The error is a *Lost, an *Away, the error of ctx if ctx has ended and the
+// plugin does not answer in time, or an rpc.ServerError if the plugin does not know the method.
 func Do[Q, A any](ctx context.Context, h *Host, method string, request Q, live *Reader, limit Limit) (A, error) {
 	n := h.begin()
 	args := Request[Q]{Number: n, Cancelled: ctx.Err() != nil, Value: request}
@@ -603,13 +604,13 @@ func after(d, more time.Duration) time.Duration {
 	return min(max(d, 0), 1<<62) + more
 }
 
-// lookout looks whether the plugin still works on a call that is late.
+// lookout checks whether the plugin still works on a call that is late.
 type lookout struct {
 	stopped func() bool   // as in Config
 	answer  time.Duration // that the call may take
 	timer   *time.Timer   // fires when the next look is due
 	looks   int           // in a row that saw nothing move
-	moved   int64         // by the connection, at the last look
+	moved   int64         // bytes moved, at the last look
 }
 
 func newLookout(config Config, answer time.Duration) *lookout {
@@ -627,7 +628,7 @@ func (l *lookout) look(at *line, under *sending) (isStopped, isSilent bool) {
 	l.timer.Reset(lookTime)
 	sent := under.sent.Load()
 	if at == nil || sent == nil {
-		return false, false // it cannot answer
+		return false, false // the plugin cannot answer yet
 	}
 	early := after(l.answer, lookTime) - time.Since(*sent)
 	if early > 0 {

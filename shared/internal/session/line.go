@@ -59,7 +59,7 @@ func (l *line) during(ctx context.Context, call func() error) error {
 func (l *line) follow(id uint32, news func(kind byte, text string)) {
 	defer l.end()
 	conn, err := l.broker.Accept(id)
-	if err != nil { // the broker gives up after 5 s, for which this process may have been stopped
+	if err != nil { // the broker gives up after 5 s; this process may have been stopped for that long
 		conn, err = l.broker.Accept(id)
 	}
 	if err != nil {

@@ -5,13 +5,13 @@ import (
 	"sort"
 )
 
-// numbers is a set of numbers that grows to hold nearly all below some bound: it has one
-// entry for each gap. The zero value is empty.
+// numbers is a set of numbers that comes to hold nearly all numbers below some bound. It keeps
+// spans of numbers, so its size grows with the gaps only. The zero value is empty.
 type numbers []span
 
 type span struct{ from, to uint64 } // without to
 
-// below returns all numbers under next but some.
+// below returns all numbers below next, except those in but.
 func below(next uint64, but []uint64) numbers {
 	var set numbers
 	from := uint64(0)

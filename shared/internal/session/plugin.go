@@ -63,8 +63,7 @@ type Endpoint struct {
 	unsent   []byte   // news from before the lifeline
 }
 
-// Endpoint makes the end of a new connection. hangUp ends the connection; nil: it is not ours
-// to end.
+// Endpoint makes the end of a new connection. hangUp ends the connection; nil: go-plugin ends it.
 func (s *Server) Endpoint(broker *plugin.MuxBroker, identity string, hangUp func()) *Endpoint {
 	e := &Endpoint{server: s, broker: broker, identity: identity, hangUp: hangUp}
 	e.life, e.lost = context.WithCancel(context.Background())
@@ -92,7 +91,7 @@ func (e *Endpoint) Open(args OpenArgs, reply *OpenReply) error {
 		reply.Refused = true
 		return nil
 	case !s.attach(e, args):
-		if args.Resume == nil { // the host has no attempt before the first
+		if args.Resume == nil { // a new session without its connection has no use
 			s.end("")
 		}
 		reply.Ended = true
@@ -108,7 +107,7 @@ func (e *Endpoint) Open(args OpenArgs, reply *OpenReply) error {
 // follow holds the lifeline until the connection ends.
 func (e *Endpoint) follow(s *Session, id uint32) {
 	conn, err := e.broker.Dial(id)
-	if err != nil { // the broker gives up after 5 s, for which the host may have been stopped
+	if err != nil { // the broker gives up after 5 s; the host may have been stopped for that long
 		conn, err = e.broker.Dial(id)
 	}
 	if err == nil {
@@ -283,7 +282,7 @@ func (s *Server) remove(session *Session) {
 	s.all.Done()
 }
 
-// limitLingering ends the session of a host that has lingered longest, if too many do.
+// limitLingering ends the session that has lingered longest, if too many of that host linger.
 func (s *Server) limitLingering(identity string) {
 	var oldest *Session
 	var since time.Time

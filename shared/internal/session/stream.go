@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// window bounds what a stream keeps: bytes that the host has not asked past.
+// window bounds what a stream keeps: the bytes from the position that the host asked for last.
 const window = 512 << 10
 
 // errNoReader ends a stream whose host reads no more.

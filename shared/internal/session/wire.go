@@ -13,7 +13,7 @@ type OpenArgs struct {
 	Resume   *Progress // nil: the session is new
 }
 
-// OpenReply answers them.
+// OpenReply answers OpenArgs.
 type OpenReply struct {
 	Version int
 
@@ -43,7 +43,7 @@ type Cancel struct {
 	GiveUp bool   // the host awaits no reply
 }
 
-// TellArgs are news of a host.
+// TellArgs are news from a host.
 type TellArgs struct {
 	// Done are the calls and streams whose end the host has seen.
 	Done []uint64
@@ -61,7 +61,7 @@ type Request[T any] struct {
 	Value     T
 }
 
-// Reply answers it.
+// Reply answers a Request.
 type Reply[T any] struct {
 	Value   T
 	Refused string // why there is no Value
