@@ -27,7 +27,7 @@ func (d *display) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// inTerminal runs a command in a terminal of the size of the person's own.
+// inTerminal runs a command in a terminal that is as large as the person's own.
 func (s *shell) inTerminal(ctx context.Context, command string) error {
 	columns, rows, err := term.GetSize(int(os.Stdout.Fd()))
 	if err != nil || s.in.editor == nil {
@@ -49,7 +49,7 @@ func (s *shell) inTerminal(ctx context.Context, command string) error {
 	return s.stay(ctx, d, func() (*shared.Result, error) { return s.bash.Execute(ctx, req) })
 }
 
-// attach shows the terminal of a job, and goes on there.
+// attach shows a job's terminal and passes the person's keys to it.
 func (s *shell) attach(ctx context.Context, pid int, _ string) error {
 	d := s.displays[pid]
 	if d == nil {
@@ -109,7 +109,7 @@ func pressedKeys() (keys string, left bool) {
 func (s *shell) typeInto(ctx context.Context, pid int, keys string) (*shared.Result, error) {
 	req := shared.CheckRequest{PID: pid, Peek: true, Input: keys, Limits: shared.Limits{MaxBytes: 1}}
 	r, err := s.client.Check(ctx, req)
-	if errors.Is(err, shared.ErrInvalid) { // it has just ended, and takes no keys
+	if errors.Is(err, shared.ErrInvalid) { // the job has just ended
 		req.Input = ""
 		return s.client.Check(ctx, req)
 	}

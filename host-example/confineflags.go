@@ -22,7 +22,7 @@ func confineFlags(set *flag.FlagSet, c *shared.Confine) {
 		path(&c.Private, &c.Readable))
 	set.BoolVar(&c.NoNetwork, "no-network", false, "commands have no network")
 	set.BoolVar(&c.BestEffort, "best-effort", false,
-		"run commands even where the kernel cannot keep all of these flags")
+		"run commands even where the kernel cannot enforce all of these flags")
 }
 
 // path returns a function that adds a flag's value to paths and sets implied.
@@ -43,8 +43,8 @@ func resourceFlags(set *flag.FlagSet, r *shared.Resources) {
 	set.Func("memory",
 		"how much memory a command may have with all that it starts, as in 2GiB (default no limit)",
 		sizeOf(r, "Memory"))
-	set.DurationVar(&r.CPU, "cpu", 0, "how much processor time, as in 10m (default no limit)")
-	set.IntVar(&r.Processes, "processes", 0, "how many processes at a time (default no limit)")
+	set.DurationVar(&r.CPU, "cpu", 0, "how much processor time a command may use, as in 10m (default no limit)")
+	set.IntVar(&r.Processes, "processes", 0, "how many processes a command may have at a time (default no limit)")
 	set.Func("disk", "how large a file a command may write, as in 1GiB (default no limit)",
 		sizeOf(r, "Disk"))
 }

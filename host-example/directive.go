@@ -45,7 +45,7 @@ func directives() []directive {
 		{":wait", "PID [REGEXP]", ofJob((*shell).wait),
 			"wait until a job's output matches, or bash has ended; Ctrl-C stops the waiting"},
 		{":attach", "PID", ofJob((*shell).attach),
-			"be at the terminal of a job that !COMMAND started; Ctrl-] leaves it"},
+			"use the terminal of a job that !COMMAND started; Ctrl-] leaves it"},
 		{":kill", "PID|all", (*shell).killJobs,
 			"end a job and all it started"},
 		{":cd", "[DIR]", (*shell).cd,
@@ -104,7 +104,7 @@ func (s *shell) cd(ctx context.Context, dir string) error {
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(s.dir, dir)
 	}
-	// The plugin looks whether there is such a directory: it may run on another machine.
+	// The plugin checks whether the directory exists: it may run on another machine.
 	_, err := s.client.Execute(ctx, shared.ExecuteRequest{Command: "true", Dir: dir})
 	if err == nil {
 		s.dir = dir

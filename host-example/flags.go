@@ -36,10 +36,11 @@ func parse(set *flag.FlagSet, args []string) error {
 // launchFlags are the flags of every subcommand that loads the plugin.
 type launchFlags struct {
 	host.LaunchConfig
-	env      []string // of each command, over all others
+	env      []string // for each command; they override all others
 	logLevel string
 
-	// With an Address, connect names a plugin on another machine. The others are its files.
+	// If connect has an Address, it names a plugin on another machine. cert, key and ca are the
+	// files for TLS with it.
 	connect host.ConnectConfig
 	cert    string
 	key     string
@@ -55,7 +56,7 @@ func newFlagSet(name string) (*flag.FlagSet, *launchFlags) {
 	f := &launchFlags{set: set}
 	set.StringVar(&f.Path, "plugin", "", "path of the plugin (default bash-plugin beside this program)")
 	set.StringVar(&f.Dir, "dir", "", "directory where commands run (default the working directory)")
-	set.Func("env", "`KEY=VALUE` for the commands, over this program's environment, -drop-env "+
+	set.Func("env", "`KEY=VALUE` for the commands; it overrides this program's environment, -drop-env "+
 		"and the tool's own settings; may be given several times", f.addEnv)
 	set.Func("drop-env", "`NAME` or pattern (*_API_KEY) of variables that the commands do not get; "+
 		"may be given several times", appendTo(&f.DropEnv))

@@ -94,7 +94,7 @@ func (s *shell) await(ctx context.Context, pid int, pressed os.Signal) (*shared.
 	})
 }
 
-// finish says how a command ended, and forgets it unless some of it still runs.
+// finish says how a command ended, and makes the plugin forget it unless some of it still runs.
 func (s *shell) finish(ctx context.Context, r *shared.Result) {
 	if r.Status == shared.StatusRunning {
 		fmt.Fprintf(os.Stderr, "[job %d goes on in the background; see :check, :wait and :kill]\n", r.PID)
@@ -110,7 +110,7 @@ func (s *shell) finish(ctx context.Context, r *shared.Result) {
 	for _, p := range r.Leftover {
 		fmt.Fprintf(os.Stderr, "[left running, as job %d: %d %s]\n", r.PID, p.PID, oneLine(p.Command))
 	}
-	if len(r.Leftover) == 0 { // Kill makes the plugin forget the job, if it is one
+	if len(r.Leftover) == 0 { // Kill makes the plugin forget the command if it is a job
 		_, _ = s.client.Kill(ctx, shared.KillRequest{PID: r.PID})
 	}
 }

@@ -61,7 +61,7 @@ func historyFile() string {
 }
 
 // command reads a line, or as many lines as bash would read, for example for a
-// here-document or an open quote. It returns "" if a person gives the command up.
+// here-document or an open quote. It returns "" if a person abandons the command.
 func (in *input) command(ctx context.Context, prompt string) (string, error) {
 	text, err := in.line(ctx, prompt)
 	for err == nil && !isDirective(strings.TrimSpace(text)) && isIncomplete(text) {

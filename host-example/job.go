@@ -11,8 +11,8 @@ import (
 	"bashplugin/shared/host"
 )
 
-// takeInput makes the command a job from the start, because Check writes to its stdin. The
-// job does at the timeout what the mode says.
+// takeInput makes the command a job from the start, because Check writes to its stdin. At the
+// timeout the mode still decides what happens to the job.
 func (o *oneRun) takeInput() {
 	switch o.req.Mode {
 	case shared.ModeDetach:
@@ -75,8 +75,8 @@ func feed(ctx context.Context, client *host.Client, pid int, from *os.File) {
 	}
 }
 
-// give makes a Check until its input is taken: there may be no room yet. This program ends
-// with the job.
+// give calls Check until the plugin takes the input: there may be no room for it yet. It need not
+// notice the end of the job, because this program ends then.
 func give(ctx context.Context, client *host.Client, req shared.CheckRequest) {
 	for ctx.Err() == nil {
 		_, err := client.Check(ctx, req)

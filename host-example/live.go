@@ -79,7 +79,7 @@ func (c *liveCopy) complete(out shared.Output) {
 }
 
 // oneStream reports whether stdout and stderr are the same file, as with a
-// terminal. Only a merged command keeps the order of their lines then.
+// terminal. Then only a merged command keeps its lines in order.
 func oneStream() bool {
 	out, _ := os.Stdout.Stat()
 	other, _ := os.Stderr.Stat()

@@ -143,8 +143,7 @@ var flagOf = map[string]string{
 	"Policy":           "-allow, -ask, -deny and -rules",
 }
 
-// plain words an error for a person at a shell: it names the flag that has to
-// change.
+// plain returns an error as text for a person at a shell, with the flag that has to change.
 func plain(err error) string {
 	known, ok := errors.AsType[*shared.Error](err)
 	if !ok || flagOf[known.Field] == "" {
@@ -153,7 +152,8 @@ func plain(err error) string {
 	return flagOf[known.Field] + ": " + err.Error()
 }
 
-// errorObject is an error for programs. code is that of an error that has none.
+// errorObject returns an error for programs to read. code stands in for the code of an error that
+// has none.
 func errorObject(err error, code shared.Code) map[string]any {
 	if e, ok := errors.AsType[*shared.Error](err); ok {
 		code = e.Code

@@ -13,8 +13,8 @@ import (
 	"bashplugin/shared"
 )
 
-// notice tells a person at a shell that a command goes on as a job, how to reach the
-// job, and in next what this program does now.
+// notice tells a person at a shell that a command goes on as a job, and how to reach the job. next
+// says what this program does meanwhile.
 func notice(r *shared.Result, next string) {
 	follow := "tail -f"
 	for _, out := range []shared.Output{r.Stdout, r.Stderr} {
@@ -32,8 +32,8 @@ func notice(r *shared.Result, next string) {
 `, r.Duration.Round(time.Millisecond), r.PID, next, follow, r.PID, r.PID)
 }
 
-// show prints a stream of a Result, and says where the rest is. It adds end unless
-// the stream ends in it.
+// show prints a stream of a Result, and says where the rest is. It adds end unless the text already
+// ends with it.
 func show(to io.Writer, out shared.Output, end string) {
 	if out.Content == "" {
 		return

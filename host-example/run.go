@@ -60,7 +60,7 @@ func (o *oneRun) parse(args []string) (*launchFlags, error) {
 	set.StringVar((*string)(&o.req.Mode), "mode", string(shared.ModeDetach),
 		"what happens at the timeout: "+list(shared.Modes()))
 	set.DurationVar(&o.req.Timeout, "timeout", 0, fmt.Sprintf(
-		"how long to wait until -mode applies (default no limit; with -mode terminate or auto %v)",
+		"how long to wait before -mode applies (default no limit; with -mode terminate or auto %v)",
 		shared.DefaultTimeout))
 	set.BoolVar(&o.input, "i", false, "pass stdin on to the command; not with -mode auto")
 	set.BoolVar(&o.req.Merge, "merge", false,
@@ -129,7 +129,7 @@ func (o *oneRun) run(ctx context.Context, client *host.Client) (int, error) {
 	return max(result.ExitCode, 0), cmp.Or(o.stdout.failure(), o.stderr.failure())
 }
 
-// start returns when the command has ended or is a job.
+// start starts the command. It returns when the command has ended or has become a job.
 func (o *oneRun) start(ctx context.Context) (*shared.Result, error) {
 	if o.asJSON {
 		return o.bash.Execute(ctx, o.req)
@@ -167,8 +167,8 @@ func (o *oneRun) print(value any) {
 	_ = encoder.Encode(value)
 }
 
-// report prints an error if JSON is wanted and stdout has no Result. code is that of an
-// error that has none.
+// report prints an error if JSON is wanted and stdout has no Result. code stands in for the code of
+// an error that has none.
 func (o *oneRun) report(err error, code shared.Code) {
 	if o.asJSON && !o.printed && !errors.Is(err, flag.ErrHelp) {
 		o.print(map[string]any{"error": errorObject(err, code)})

@@ -101,8 +101,8 @@ func pollingCost(b *bench) (outcome, error) {
 	return outcome{measured: fmt.Sprintf("%.2f %%; %.2f %%", one, two), met: one <= 1}, nil
 }
 
-// costOfLimits returns what share of a processor the plugin takes more if 50 jobs have a
-// limit of memory, in percent.
+// costOfLimits returns how much more processor time the plugin takes, in percent of one processor,
+// if 50 jobs have a limit of memory.
 func (b *bench) costOfLimits(command string) (float64, error) {
 	without, err := b.costOfJobs(command, shared.Resources{})
 	if err != nil {
@@ -112,7 +112,8 @@ func (b *bench) costOfLimits(command string) (float64, error) {
 	return with - without, err
 }
 
-// costOfJobs returns what share of a processor the plugin takes while 50 jobs run, in percent.
+// costOfJobs returns how much processor time the plugin takes, in percent of one processor, while
+// 50 jobs run.
 func (b *bench) costOfJobs(command string, limits shared.Resources) (float64, error) {
 	req := shared.ExecuteRequest{Command: command, Mode: shared.ModeBackground, Resources: limits}
 	for range 50 {

@@ -1,7 +1,7 @@
 // Bench measures the plugin against the shell and against os/exec, and prints one
-// row for each claim: target, measured, verdict. Every figure is a median of runs.
-// They alternate, in one process, with the runs of the thing that it is compared
-// with, so that a change in the speed of the machine affects both.
+// row for each claim: target, measured, verdict. Every figure is the median of several runs. Runs
+// of the plugin and of what it is compared with alternate in one process, so that a change in the
+// speed of the machine affects both.
 package main
 
 import (

@@ -121,7 +121,7 @@ func memory(pid int, field string) (int64, error) {
 	return 0, fmt.Errorf("no %s in the status of %d", field, pid)
 }
 
-// resetPeak makes VmHWM begin again.
+// resetPeak resets VmHWM, the peak of a process's memory, to its present size.
 func resetPeak(pid int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 }

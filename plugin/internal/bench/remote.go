@@ -36,7 +36,7 @@ type remote struct {
 	cmd     *exec.Cmd
 }
 
-// serve starts a plugin that serves over TCP, by the command wrap if there is one.
+// serve starts a plugin that serves over TCP. wrap, if given, is a command that starts it.
 func (b *bench) serve(listen string, wrap ...string) (*remote, error) {
 	folder, err := os.MkdirTemp(b.dir, "certs-")
 	if err != nil {

@@ -83,7 +83,7 @@ func (b *bench) throughput(against string) (comparison, error) {
 	if err != nil {
 		return comparison{}, err
 	}
-	err = b.catText() // once before, to get memory from the system that all runs use
+	err = b.catText() // a first run, not timed, gets the memory that all runs use
 	if err != nil {
 		return comparison{}, err
 	}

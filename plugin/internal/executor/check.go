@@ -37,7 +37,8 @@ func (e *Executor) Check(ctx context.Context, req shared.CheckRequest) (*shared.
 	return result, nil
 }
 
-// Unseen takes back that output was shown: the host has given the call up, and has not seen this Result.
+// Unseen makes the output of a Result count as not shown: the host gave the call up and never saw
+// the Result.
 func (e *Executor) Unseen(result *shared.Result) {
 	j, err := e.jobs.find(result.PID)
 	if err == nil && j.PID == result.PID && j.Started.Equal(result.Started) {
@@ -86,7 +87,7 @@ func (e *Executor) awaitEnd(ctx context.Context, j *job.Job) {
 func (e *Executor) awaitMatch(ctx context.Context, j *job.Job, watch *job.Watch) (matched bool) {
 	for ctx.Err() == nil {
 		stdout, stderr := j.OutputChanged()
-		over := !j.Running() // before the search, which then is the last one
+		over := !j.Running() // read before the search, so that the last search sees all output
 		found, more := e.searchNext(ctx, j, watch)
 		switch {
 		case found:

@@ -31,28 +31,28 @@ type Config struct {
 	Logs   output.LogsConfig
 	Logger hclog.Logger // nil: none
 
-	// Confine and Resources hold for every command. The first Confine is the plugin's own, and
-	// all of them are resolved.
+	// Confine and Resources hold for every command. The first Confine is the plugin's own. The
+	// paths in all of them are resolved.
 	Confine   []shared.Confine
 	Resources shared.Resources
 
 	// Temp is the folder for the TMPDIRs of confined commands; "": os.TempDir().
 	Temp string
 
-	// Table is of all Executors of this process. The caller closes it, after them. nil: this is
-	// the only Executor, and makes a Table that has Guardian, which may be nil.
+	// Table is shared by all Executors of this process. The caller closes it after them. nil: this
+	// Executor is the only one, and makes its own Table with Guardian, which may be nil.
 	Table    *process.Table
 	Guardian *process.Guardian
 
-	// Turns are of all Executors of this process; the zero value: of this one alone.
+	// Turns are shared by all Executors of this process; the zero value: this one makes its own.
 	Turns job.Turns
 
 	// Start starts processes; nil: real ones. Tests inject failures here.
 	Start func(process.Spec) (*process.Group, error)
 }
 
-// noEditor says what to do instead, and fails. Programs append the file's name, and
-// give all of it to a shell or split it as a shell would.
+// noEditor is a command in place of an editor: it says what to do instead, and fails. Programs
+// append the file's name, and pass the whole text to a shell or split it as a shell would.
 const noEditor = `sh -c 'echo "no editor here: use -m, --no-edit or GIT_EDITOR=true, ` +
 	`GIT_SEQUENCE_EDITOR=COMMAND for git rebase -i, or edit the file and name it ` +
 	`(git commit -F FILE, crontab FILE)" >&2; exit 1'`

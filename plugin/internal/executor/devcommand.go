@@ -46,7 +46,7 @@ func programs(command string) []string {
 	return names
 }
 
-// called is programs for one simple command.
+// called returns the same as programs, for one simple command.
 func called(call *syntax.CallExpr) []string {
 	words := make([]string, len(call.Args))
 	for i, word := range call.Args {

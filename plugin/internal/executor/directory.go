@@ -18,7 +18,7 @@ import (
 type directory struct {
 	path string
 
-	// handle keeps it after its removal; nil: it may be entered, but not read.
+	// handle keeps the directory usable after its removal; nil: it may be entered, but not read.
 	handle *os.File
 }
 
@@ -54,8 +54,8 @@ func (d *directory) resolve(dir string) (string, error) {
 	return "", invalid("Dir", "%q cannot be used: %v", path, err)
 }
 
-// way returns a path that leads into a directory that resolve has returned, even if
-// that is the session's and was removed.
+// way returns a path into a directory that resolve has returned. For the session's directory the
+// path works even after its removal.
 func (d *directory) way(path string) string {
 	if path != d.path || d.handle == nil {
 		return path

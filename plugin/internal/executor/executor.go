@@ -114,8 +114,8 @@ func (e *Executor) launch(req shared.ExecuteRequest, dir string, number int) (*j
 	return j, nil
 }
 
-// liveRest is how long Execute waits for a slow live writer. The host waits as
-// long for the bytes that are then on their way.
+// liveRest is how long Execute waits for a slow live writer. The host then waits equally long for
+// the bytes that are still on their way.
 const liveRest = 500 * time.Millisecond
 
 // awaitLive waits for the live writers. It waits for a lossless copy until the

@@ -119,7 +119,7 @@ func (l *launcher) launch(req shared.ExecuteRequest, dir string, number int) (*j
 	return j, nil
 }
 
-// confinement is what a command runs in.
+// confinement prepares the restrictions and the environment of one command.
 type confinement struct {
 	launcher *launcher
 	plan     confine.Plan
@@ -128,13 +128,14 @@ type confinement struct {
 	env      []string // of the request
 }
 
-// prepare prepares it. terminal is the file of the command's terminal; "": it has none.
+// prepare makes the command's TMPDIR and environment, and says how to restrict the command.
+// terminal is the file of its terminal; "": it has none.
 func (c confinement) prepare(terminal string) (job.Confinement, error) {
 	l := c.launcher
 	prepared := job.Confinement{Text: c.plan.Text(), Release: func() {}}
 	var own []string
 	if c.plan.Confines() {
-		_ = l.logs.Open() // a command that may write there could put a link in its place
+		_ = l.logs.Open() // now: a command that may write there could later put a link in its place
 		if l.logs.Below(c.plan.Writable()) {
 			prepared.Text += "; it may change its logs"
 		}

@@ -28,11 +28,12 @@ type decision int
 const (
 	ended      decision = iota // bash has ended
 	detached                   // it goes on as a job, without a timeout
-	letRun                     // it goes on as a job, and its timeout as its mode says
-	background                 // nobody has waited for it
+	letRun                     // it goes on as a job, with the timeout of its mode
+	background                 // Execute does not wait for it
 )
 
-// attend waits as the request's mode says, and ends the command where that says so.
+// attend waits as the request's mode says, and ends the command if the mode or the caller asks for
+// that.
 func (e *Executor) attend(ctx context.Context, j *job.Job, req shared.ExecuteRequest) decision {
 	if !req.Mode.Waits() {
 		return background
@@ -70,8 +71,8 @@ func (e *Executor) attend(ctx context.Context, j *job.Job, req shared.ExecuteReq
 	}
 }
 
-// stop ends a command. If bash has just ended by itself, stop ends the left-over processes
-// at a cancel; at a timeout, and where the caller only waits no longer, they become a job.
+// stop ends a command. If bash has just ended by itself, stop ends the left-over processes only at
+// a cancel. At a timeout, or if the caller has only stopped waiting (ErrLetRun), they become a job.
 func (e *Executor) stop(ctx context.Context, j *job.Job, cause shared.Cause) {
 	if j.HasEnded() {
 		<-j.Ended()
@@ -99,7 +100,7 @@ func (e *Executor) account(ctx context.Context, j *job.Job, req shared.ExecuteRe
 		if r.Status == shared.StatusRunning {
 			return r
 		}
-		return j.Result(req.Limits, job.View{}) // its caller may not look again
+		return j.Result(req.Limits, job.View{}) // the caller may never call Check
 	}
 	r := j.Result(req.Limits, viewFor(ctx))
 	if how == ended && len(r.Leftover) == 0 && !j.Running() { // the last process has just ended
@@ -119,8 +120,8 @@ func (e *Executor) leavesJob(j *job.Job) bool {
 	return leaves
 }
 
-// viewFor says what the Result of a call with this context shows. If nobody reads the
-// Result, because the caller waits no longer, its output does not count as shown.
+// viewFor says what the Result of a call with this context shows. If the caller has stopped waiting
+// and does not read the Result, its output does not count as shown.
 func viewFor(ctx context.Context) job.View {
 	cause := context.Cause(ctx)
 	return job.View{Peek: errors.Is(cause, shared.ErrLetRun) && !errors.Is(cause, shared.ErrDetach)}

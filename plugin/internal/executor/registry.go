@@ -12,11 +12,11 @@ import (
 	"bashplugin/shared"
 )
 
-// registry holds the commands that run and the jobs that can be asked for. It
-// is safe for concurrent use.
+// registry holds the commands that run and the jobs that Check and Kill can name. It is safe for
+// concurrent use.
 type registry struct {
 	calls    sync.WaitGroup // Executes under way
-	starting sync.WaitGroup // those of them that have a reservation
+	starting sync.WaitGroup // Executes that have a reservation
 
 	mu       sync.Mutex // guards the fields below
 	closed   bool
@@ -25,7 +25,7 @@ type registry struct {
 	live     map[*job.Job]bool
 	jobs     map[int]*job.Job // by pid
 
-	// finished are the finished ones of jobs, in the order in which they ended.
+	// finished are the jobs that have ended, in the order in which they ended.
 	finished []*job.Job
 }
 

@@ -24,7 +24,7 @@ func newSignals(session []shared.Confine) (s signals, err error) {
 	return s, err
 }
 
-// begin begins to carry out the calls that a command's listener receives, each by guard. A
+// begin begins to carry out the calls that a command's listener receives, each within guard.
 // listener may be nil.
 func (s signals) begin(listener *confine.Listener, g *process.Group, guard func(func())) {
 	kill := func(thread int, waits func() bool, pid int, sig syscall.Signal) (errno syscall.Errno, done bool) {
@@ -37,5 +37,5 @@ func (s signals) begin(listener *confine.Listener, g *process.Group, guard func(
 // end is called when no process of the command lives.
 func (s signals) end(listener *confine.Listener) { s.listeners.Remove(listener) }
 
-// close is called when there are no commands any more, or they cannot be ended.
+// close is called when no command is left, or none that can be ended.
 func (s signals) close() { s.listeners.Close() }

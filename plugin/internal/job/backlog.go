@@ -12,8 +12,8 @@ const backlogSize = 128 << 10
 // backlog is output that a screen has not drawn yet.
 type backlog []byte
 
-// cancel takes the place of skipped bytes. It ends the control sequence, or the character of
-// up to four bytes, that they may have cut.
+// cancel takes the place of skipped bytes. It ends the control sequence, or the character of up to
+// four bytes, that the skip may have cut.
 const cancel = "\x18\x18\x18\x18"
 
 // put adds output. If it skips bytes, it also skips those after them up to a CR or a control

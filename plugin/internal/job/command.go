@@ -10,12 +10,11 @@ import (
 // (MAX_ARG_STRLEN).
 const maxArgument = 128 << 10
 
-// runScript replaces a command that is too long for an argument. It reads the
-// command from descriptor 3 and runs it as bash -c would, without the descriptor and
-// the variable. The script that BASH_ENV names runs earlier and may have read from the
-// descriptor, or closed it.
+// runScript replaces a command that is too long for an argument. It reads the command from
+// descriptor 3, closes the descriptor, unsets the variable and runs the command as bash -c would.
+// The script that BASH_ENV names runs earlier and may have read from the descriptor, or closed it.
 //
-// It is one line, so that bash counts lines as the command does.
+// It is one line, so that the line numbers in bash's messages are those of the command.
 const runScript = `IFS= builtin read -r -d "" <&3 || :; exec 3<&-; ` +
 	`[[ ${REPLY-} ]] || { builtin echo "bash: the command is lost: ` +
 	`BASH_ENV uses descriptor 3, by which a long one comes" >&2; builtin exit 126; }; ` +

@@ -23,8 +23,8 @@ const (
 	// displayNumber is how many digits a number in a control sequence may have.
 	displayNumber = 4
 
-	// displayString is how many bytes of a string (a title, a link, an image) pass. The
-	// strings that set colours have fewer.
+	// displayString is how many bytes of a string (a title, a link, an image) reach the emulator.
+	// The strings that set colours have fewer.
 	displayString = 64
 )
 
@@ -53,7 +53,7 @@ func (d *display) pass(e *vt.Emulator, done chan struct{}) {
 	defer close(done)
 	defer func() {
 		_ = recover()
-		_ = e.InputPipe().(io.Closer).Close() // if it failed, the emulator must not wait
+		_ = e.InputPipe().(io.Closer).Close() // after a panic nobody reads the answers
 	}()
 	buffer := make([]byte, 1<<10)
 	for {
@@ -80,7 +80,7 @@ func (d *display) reopen() {
 	}
 }
 
-// draw draws until a time, but at least one character, and returns what is left.
+// draw draws part until the given time, but at least one character, and returns the rest.
 func (d *display) draw(part []byte, until time.Time) (left []byte) {
 	defer d.reopen()
 	var buffer [displayCluster]byte
@@ -100,8 +100,8 @@ func (d *display) draw(part []byte, until time.Time) (left []byte) {
 }
 
 // character returns the length of p's first character, with its accents. Characters are
-// written one by one, because the emulator keeps all the text of one Write in memory as long
-// as it shows any part of that.
+// written one by one, because the emulator keeps all the text of one Write in memory as long as it
+// shows any part of that text.
 func character(p []byte) int {
 	if p[0] < utf8.RuneSelf {
 		return 1

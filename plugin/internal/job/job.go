@@ -124,7 +124,8 @@ func (j *Job) drain() {
 	}
 }
 
-// finish reads the rest and closes the streams. No process of the job lives.
+// finish reads the rest of the output and closes the streams. It is called when no process of the
+// job lives.
 func (j *Job) finish() {
 	j.Guard(j.drain)
 	for _, s := range j.sources() {
@@ -187,7 +188,7 @@ func (j *Job) watch() {
 		cause, how := limits.Exceeded(now)
 		if how != "" {
 			j.blame(cause, how)
-			go j.End(cause, syscall.SIGKILL, 0) // until the job is over
+			go j.End(cause, syscall.SIGKILL, 0) // it returns when the job is over
 		}
 		return how == ""
 	})

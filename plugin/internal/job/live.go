@@ -116,7 +116,7 @@ func (c *liveCopy) missed() int64 {
 }
 
 func (c *liveCopy) run() {
-	defer c.fail() // if the writer panics: nobody may wait for it
+	defer c.fail() // if the writer panics, others must not wait for it
 	var part []byte
 	for {
 		part = c.take(part)

@@ -14,10 +14,10 @@ import (
 // View says which output a Result shows.
 type View = output.View
 
-// Result accounts for the job. Unless it is a Peek, its output counts as shown from
-// now on, and a Result has said that bash has ended. It waits, for up to lastLook, until
-// it is sure of what bash has left running: a Result without left-overs has all output and
-// belongs to no job.
+// Result accounts for the job. Unless view is a Peek, its output counts as shown from now on, and
+// so does the end of bash if it reports that. It waits, for up to lastLook, until it knows which
+// processes bash has left running: a Result without left-overs has all output and belongs to no
+// job.
 func (j *Job) Result(limits shared.Limits, view View) *shared.Result {
 	r := j.state()
 	if r.Status != shared.StatusRunning {
@@ -58,7 +58,7 @@ func (s *source) show(show func(*output.Stream) shared.Output) shared.Output {
 	return out
 }
 
-// Unsee takes back that a Result was shown, because it has reached nobody.
+// Unsee makes the output of a Result count as not shown: the host never saw the Result.
 func (j *Job) Unsee(r *shared.Result) {
 	for _, s := range j.sources() {
 		s.text.Unsee(r)

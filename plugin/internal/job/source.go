@@ -86,7 +86,7 @@ func (s *source) run() {
 	})
 }
 
-// readInTurn is read with one of the turns.
+// readInTurn calls read while it holds a turn.
 func (s *source) readInTurn(fd int) (n int, err error) {
 	s.turns.read <- struct{}{}
 	defer func() { <-s.turns.read }()

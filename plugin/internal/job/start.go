@@ -33,12 +33,12 @@ type Config struct {
 	// Name begins the names of the log files; .stdout.log or .stderr.log follows.
 	Name string
 
-	// Confine prepares what the command runs in. terminal is the file of the command's
-	// terminal; "": it has none.
+	// Confine prepares the command's Confinement. terminal is the file of the command's terminal;
+	// "": it has none.
 	Confine func(terminal string) (Confinement, error)
 }
 
-// Confinement is what one command runs in.
+// Confinement is how one command is restricted, and its environment.
 type Confinement struct {
 	// Text says in Results what the command may touch; "": everything.
 	Text string
@@ -52,8 +52,9 @@ type Confinement struct {
 	// Restrict restricts the thread that calls it; nil: nothing is restricted.
 	Restrict func() error
 
-	// Begun is called when the command's group has begun; nil: it need not know. It may do things
-	// for the group until Release, by guard, after which a panic ends the job alone.
+	// Begun is called when the command's group has begun; nil: nothing is called. Until Release,
+	// Begun's goroutines may work for the group, but only within guard, so that a panic ends this
+	// job alone.
 	Begun func(g *process.Group, guard func(func()))
 }
 

@@ -17,7 +17,8 @@ func newTerminal(columns, rows int, turns Turns, text string) (*os.File, *input,
 		return nil, nil, nil, fmt.Errorf("cannot open a terminal: %w", err)
 	}
 	defer ours.Close()
-	// The library has made ours a file whose calls block in the system: nothing ends them.
+	// Calls on ours block in the system and cannot be ended, because of how the library has opened
+	// it: use a copy.
 	fd, err := unix.FcntlInt(ours.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	size := &pty.Winsize{Cols: uint16(columns), Rows: uint16(rows)}
 	err = errors.Join(err, pty.Setsize(ours, size), unix.SetNonblock(fd, true))

@@ -66,8 +66,8 @@ func (f *Folder) Close() {
 // never removes the folder of a live session.
 func (f *Folder) Sweep() { f.makeRoom(math.MaxInt64, 0) }
 
-// KeepCrash keeps what a plugin has said as it crashed, in a folder that is swept like
-// that of a session.
+// KeepCrash keeps what a plugin wrote as it crashed, in a folder that is swept like that of a
+// session.
 func (f *Folder) KeepCrash(plugin int, text []byte) {
 	l := NewLogs(LogsConfig{Folder: f, PID: plugin})
 	if log, err := l.create("crash.txt"); err == nil {
@@ -153,8 +153,8 @@ func (f *Folder) lookUpLocked() {
 	}
 }
 
-// lookUp returns a path without its symbolic links. The last parts of the path, which
-// cannot be opened, stay as they are.
+// lookUp returns a path without its symbolic links. Parts at its end that cannot be opened stay as
+// they are.
 func lookUp(path string) string {
 	root, err := openFolder(path)
 	if err != nil {

@@ -47,9 +47,9 @@ type LogsConfig struct {
 	Retention time.Duration
 }
 
-// Logs are a session's logs, in a folder with mode 0700 below the Folder. It is made for
-// the first log, so that a session without one leaves nothing behind. It is safe for
-// concurrent use.
+// Logs are a session's logs, in a folder with mode 0700 below the Folder. That folder is made for
+// the first log, so that a session without one leaves nothing behind. Logs are safe for concurrent
+// use.
 type Logs struct {
 	cfg LogsConfig
 	dir *Folder // cfg.Folder, or its own

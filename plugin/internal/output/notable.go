@@ -8,7 +8,7 @@ import (
 	"bashplugin/shared"
 )
 
-// notable returns those of the lines that were cut from out that look like errors.
+// notable returns the lines that look like errors among those that were cut from out.
 func (v *view) notable(log *logReader, out shared.Output) []shared.Line {
 	from := v.from + int64(len(out.Head))
 	to := v.end - int64(len(out.Content))
@@ -51,8 +51,8 @@ func notableLines(text []byte, begins bool) []int {
 	return slices.Compact(starts)
 }
 
-// linesWith appends the positions of the lines that have a mark. If accept is not nil, only
-// a mark counts for which it returns true.
+// linesWith appends the positions of the lines that have a mark. If accept is not nil, a mark
+// counts only if accept returns true for it.
 func linesWith(starts []int, text []byte, mark string, accept func(from, to int) bool) []int {
 	at := 0
 	for {
@@ -118,7 +118,7 @@ func isPlace(line []byte) bool {
 	}
 }
 
-// lineEnd returns the position where the line ends that has a byte at position at.
+// lineEnd returns the position where the line that contains position at ends.
 func lineEnd(text []byte, at int) int {
 	if i := bytes.IndexByte(text[at:], '\n'); i >= 0 {
 		return at + i

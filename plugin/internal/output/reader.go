@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// logReader reads a log, also while another goroutine writes it. It reads by the descriptor
-// that made the log. Once that is closed, it opens the log by its name in the session's
+// logReader reads a log, also while another goroutine writes it. It reads through the descriptor
+// that made the log. Once that descriptor is closed, it opens the log by its name in the session's
 // folder, if the file there is still the log. A nil logReader has nothing to read.
 type logReader struct {
 	path   string   // as Results name it

@@ -119,8 +119,8 @@ func (s *search) lines() (found []shared.Line) {
 	return found
 }
 
-// lineStart returns the position where the line begins that has a byte at position at. It
-// reads the log backwards until it finds the newline before that line.
+// lineStart returns the position where the line that contains position at begins. It reads the log
+// backwards until it finds the newline before that line.
 func (s *search) lineStart(at int64) int64 {
 	for at > 0 {
 		from := max(0, at-s.step)

@@ -102,7 +102,7 @@ func (s *session) has(name string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// holdsNothing reports whether the folder holds its lock at most.
+// holdsNothing reports whether the folder holds nothing but its lock.
 func (s *session) holdsNothing() bool {
 	names, err := list(s.root)
 	isLog := func(name string) bool { return name != lockName }

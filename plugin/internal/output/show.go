@@ -101,8 +101,8 @@ func (s *Stream) countLocked(line []byte, by *shared.Result) {
 	s.shown = now
 }
 
-// Unsee takes back what a Result has shown, because it has reached nobody. If a later Result has shown
-// more, the text is in the log only.
+// Unsee makes what a Result has shown count as not shown: the host never saw the Result. If a later
+// Result has shown more, the text is in the log only.
 func (s *Stream) Unsee(r *shared.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -34,8 +34,8 @@ type Stream struct {
 	shown cursor
 	ended bool
 
-	// before is what was shown before shownBy, the Result that showed the latest text. The Stream does not
-	// keep that in memory.
+	// before is what had been shown before shownBy, the Result that showed the latest text. The
+	// weak pointer does not keep that Result in memory.
 	before  cursor
 	shownBy weak.Pointer[shared.Result]
 
@@ -76,7 +76,7 @@ func (s *Stream) writeChunk(p []byte) {
 	defer s.mu.Unlock()
 	panicked := true
 	defer func() {
-		if panicked { // its state may be broken: a new one takes its place
+		if panicked { // the Sanitizer may be broken: replace it
 			s.san = sanitize.New(finished{s})
 		}
 	}()

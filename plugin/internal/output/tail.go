@@ -19,7 +19,7 @@ func (t *tail) endsInNewline() bool {
 }
 
 func (t *tail) write(p []byte) {
-	added := min(len(p), t.max-len(t.buf)) // so much overwrites nothing
+	added := min(len(p), t.max-len(t.buf)) // this many bytes overwrite nothing
 	t.buf = append(t.buf, p[:added]...)
 	skip := max(added, len(p)-t.max)
 	t.end += int64(skip)

@@ -18,7 +18,7 @@ const (
 	blockSize = 64 << 10
 )
 
-// buffer holds nearly every fill; a larger one is allocated.
+// buffer is large enough for nearly every fill; a larger fill is allocated.
 type buffer [fillSize + writeSize]byte
 
 // buffers are the buffers of all logs: an idle log has none.

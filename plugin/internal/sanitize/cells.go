@@ -14,7 +14,7 @@ type cell struct {
 	marks [maxMarks]rune
 }
 
-// cellSize is the size of a cell in memory, and the most that its text may have.
+// cellSize is the size of a cell in memory. Its text never has more bytes.
 const cellSize = int(unsafe.Sizeof(cell{}))
 
 // maxMarks is how many runes without a column of their own, such as accents, a

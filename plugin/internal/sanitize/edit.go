@@ -5,10 +5,10 @@ const (
 	// be that far to the right of a shorter line's end.
 	maxColumn = 512
 
-	// A few bytes must not cause as much work as many bytes do. So text has to pay for long
-	// blanks: for those between the end of a line and text to the right of it, and for
-	// erasing more than maxColumn columns at once. Each byte of text pays for columnsPerByte
-	// columns. The line's credit begins with maxCredit columns and never has more.
+	// A few bytes must not cause as much work as many bytes do. So long blanks cost credit: those
+	// between the end of a line and text to the right of it, and those from erasing more than
+	// maxColumn columns at once. A line begins with a credit of maxCredit columns, and never has
+	// more. Each byte of text adds columnsPerByte columns to it.
 	columnsPerByte = 16
 	maxCredit      = 8 * maxLine
 )
@@ -46,8 +46,8 @@ func (l *line) erase(what int) {
 	l.becomePlain()
 }
 
-// eraseStart erases the first n columns of a longer line. If that is not paid for, it erases
-// only those of the last maxColumn columns of the line, and finishes the others as they
+// eraseStart erases the first n columns of a longer line. If the credit is not enough, it erases
+// only within the last maxColumn columns of the line, and finishes the columns before those as they
 // are.
 func (l *line) eraseStart(n int) {
 	if !l.afford(n - l.blanks) {
@@ -60,7 +60,7 @@ func (l *line) eraseStart(n int) {
 	l.blanks = max(l.blanks, n)
 }
 
-// afford pays for erasing n columns and reports whether the credit was enough.
+// afford takes the cost of erasing n columns off the credit, and reports whether that was enough.
 func (l *line) afford(n int) bool {
 	if n <= maxColumn {
 		return true

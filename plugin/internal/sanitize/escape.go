@@ -8,7 +8,7 @@ const (
 	// strings of some hundred KiB.
 	maxEscape = 1 << 20
 
-	// maxControl is how long a control sequence may be when a newline comes in it.
+	// maxControl is how long a control sequence may be and still go on after a newline in it.
 	maxControl = 4 << 10
 )
 
@@ -137,7 +137,7 @@ func (s *Sanitizer) step(b byte) {
 		e.parameter(b)
 	default:
 		e.state = ground
-		if !e.other && b != 'm' { // a colour does not carry out a CR, here as in colour
+		if !e.other && b != 'm' { // a colour leaves a CR waiting, as in colour
 			s.carriageReturn()
 			s.line.edit(b, e.param)
 		}

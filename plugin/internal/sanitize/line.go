@@ -44,7 +44,7 @@ type line struct {
 	edited bool
 	cells  []cell // one for each column
 	column int    // of the cursor, maybe past the end
-	credit int    // columns paid for: see maxCredit
+	credit int    // in columns: see maxCredit
 
 	// The first blanks columns, or all if there are fewer, are blank.
 	blanks int

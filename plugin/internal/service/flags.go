@@ -63,7 +63,7 @@ serves hosts on other machines, with certificates that this command makes:
 
     bash-plugin certs DIR [NAME or IP of the plugin's machine …]
 
-Flags, which a host sets:
+Flags:
 `
 
 func flagSet(f *flags) *flag.FlagSet {
@@ -73,7 +73,7 @@ func flagSet(f *flags) *flag.FlagSet {
 	set.Func("drop-env",
 		"environment variables that commands do not get: names or globs, separated by commas", f.dropsEnv)
 	set.Func("confine", "what commands may touch: a shared.Confine in JSON; "+
-		"with -listen and -debug relative paths begin at -dir, a host gives resolved ones", fill(&f.confine))
+		"with -listen and -debug, relative paths begin at -dir", fill(&f.confine))
 	set.Func("resources", "what each command may use: a shared.Resources in JSON, "+
 		`as in {"Memory": "2GiB", "CPU": "10m", "Processes": 200, "Disk": "1GiB"}`, fill(&f.resources))
 	set.StringVar(&f.logLevel, "log-level", cmp.Or(os.Getenv("BASH_PLUGIN_LOG_LEVEL"), "info"),

@@ -23,7 +23,8 @@ const folderPrefix = "bash-plugin-run-"
 // allows about 100 for the path of the socket in it.
 const maxFolder = 80
 
-// shortTemp is used if the path of the usual folder for temporary files will not do.
+// shortTemp is used if the path of the usual folder for temporary files is too long, or has
+// characters that cannot stand in the handshake.
 const shortTemp = "/tmp"
 
 // newFolder returns a path for the socket's folder, which no other process can guess.

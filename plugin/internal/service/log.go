@@ -8,9 +8,9 @@ const maxLog = 1 << 20
 // logPipe carries the plugin's log to its host, which reads it over the
 // connection. Write never blocks: a line that does not fit is dropped.
 //
-// Stderr would not do: it is a pipe, and a command could open it through /proc and
-// write log lines there. go-plugin's parser in the host would believe them, and a
-// malformed line would crash the host.
+// Stderr is not used for the log: it is a pipe, and a command could open it through /proc and write
+// log lines there. go-plugin's parser in the host would believe them, and a malformed line would
+// crash the host.
 type logPipe struct {
 	mu      sync.Mutex // guards lines
 	written *sync.Cond

@@ -1,5 +1,4 @@
-// Package service is bash-plugin as a process: its flags, and the service that it
-// is while it serves a host.
+// Package service is the process bash-plugin: its flags and subcommands, and how it serves hosts.
 package service
 
 import (

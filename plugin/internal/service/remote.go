@@ -65,7 +65,7 @@ func serveRemote(f *flags) error {
 	}
 }
 
-// drain waits for the end of the sessions, until patience or another signal ends that.
+// drain waits until all sessions have ended. After patience, or at another signal, it ends them.
 func (s *service) drain(remote *serve.Remote, patience time.Duration, signals <-chan os.Signal) {
 	drained := make(chan struct{})
 	go func() {

@@ -37,7 +37,7 @@ type service struct {
 	// session has the commands of the host that this process serves; nil: it serves several hosts.
 	session io.Closer
 
-	// hostGone is closed when the host was connected and is gone.
+	// hostGone is closed when a host that was connected is gone.
 	hostGone chan struct{}
 }
 
@@ -93,7 +93,7 @@ func keepLogs(cfg executor.Config) {
 }
 
 // hostLeft reports whether this process's stdout has lost its reader: then the host
-// has died. If it has not, the parent that serve looked up just before is the host.
+// has died. If it has not, the parent process that serveHost looked up just before is the host.
 func hostLeft() bool {
 	stdout := []unix.PollFd{{Fd: int32(os.Stdout.Fd())}}
 	n, err := unix.Poll(stdout, 0)
@@ -101,8 +101,8 @@ func hostLeft() bool {
 }
 
 // surviveBrokenPipes keeps SIGPIPE from killing this process when it writes to a dead
-// host: it still has to clean up. The signal is caught and not ignored, because
-// commands would inherit that.
+// host: it still has to clean up. The signal is caught and not ignored, because commands would
+// inherit an ignored signal.
 func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // prepare makes the socket's folder and the guardian. It returns the configuration for an
@@ -118,7 +118,7 @@ func (s *service) prepare(f *flags, host int) (executor.Config, error) {
 		Host:   host,
 		Remove: []string{s.folder},
 	}
-	crash, err := process.TextFile("") // without a name that a command could give to another file
+	crash, err := process.TextFile("") // it has no name: a command cannot replace it
 	if err == nil {
 		defer crash.Close()
 		_ = debug.SetCrashOutput(crash, debug.CrashOptions{}) // stderr has no reader

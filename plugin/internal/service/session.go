@@ -109,7 +109,7 @@ func within(cfg executor.Config, session shared.SessionConfig) (executor.Config,
 	return cfg, err
 }
 
-// logsOf returns where a session has its logs: as the flags say, and its host over them.
+// logsOf returns where a session keeps its logs. Settings of its host override the flags.
 func logsOf(flags output.LogsConfig, session shared.SessionConfig) output.LogsConfig {
 	logs := flags
 	logs.Dir = cmp.Or(session.LogDir, logs.Dir)
